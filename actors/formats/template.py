@@ -8,13 +8,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
 from dataclasses import replace
-from typing import Generic, NamedTuple, TypeVar
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
 
+from actors.file_errors import UnreadableFile
 from actors.formats.conformed import conformed
 from actors.formats.limits import CpuTime, Expansion
 from actors.formats.pieces import pieces
+from actors.formats.signatures import HEAD_BYTES, Declared, with_found_format
 from actors.objects.object_file import ObjectFile
 from actors.rows import Offset, Rows
 from actors.schemas.chosen_columns import missing_columns, only_columns, without_columns
@@ -104,6 +106,10 @@ class DecodedTable(NamedTuple):
 class TableReader(Reader, Generic[Head]):
     """The template of the readers of files with a schema."""
 
+    declared: ClassVar[Declared]
+    magics: ClassVar[tuple[bytes, ...]]
+    """The first bytes of a file of this format, damaged or not."""
+
     @abstractmethod
     def _open(self, file: ObjectFile) -> OpenedFile[Head]:
         """Opens a file.
@@ -129,11 +135,21 @@ class TableReader(Reader, Generic[Head]):
         return cpu.pausing(pieces(parts, piece_bytes))
 
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
-        return suggested_schema(self._open(file).schema)
+        return suggested_schema(self._opened(file).schema)
+
+    def _opened(self, file: ObjectFile) -> OpenedFile[Head]:
+        """Opens a file.  Errors as `_open`; content of another format is named."""
+        try:
+            return self._open(file)
+        except UnreadableFile as error:
+            if file.head(HEAD_BYTES).startswith(self.magics):
+                raise
+            named = with_found_format(error, file, self.declared)
+        raise named
 
     def _rows(self, request: ReadRequest) -> Iterator[Rows]:
         cpu, expansion = CpuTime(request.file.size, self._limits), Expansion(request.file.size, self._limits)
-        opened = self._open(request.file)
+        opened = self._opened(request.file)
         columns = _StoredColumns(opened.schema, request, self._names)
         tables = columns.named(self._tables(opened, columns.request, cpu, expansion))
         yield from self._cut(self._conformed(tables, columns, request, expansion), request.piece_bytes, cpu)

@@ -7,6 +7,7 @@ from tests.mutants.mutant import Mutant
 _CONTAINER = "actors/formats/avro/container.py"
 _AVRO = "tests/actors/formats/test_avro.py"
 _PARQUET = "tests/actors/formats/test_parquet.py"
+_FOREIGN = "tests/actors/formats/test_foreign_content.py"
 _ORC = "tests/actors/formats/test_orc.py"
 _CONTRACT = "tests/actors/formats/test_reader_contract.py"
 
@@ -34,6 +35,24 @@ FORMAT_MUTANTS = (
         "actors/formats/parquet/int96.py",
         (("            is_lossy |= _lossy(us, ns)\n", "            pass\n"),),
         shown_by=f"{_PARQUET}::test_digits_of_int96_below_microseconds_make_a_bad_record_as_ever",
+    ),
+    Mutant(
+        "the first bytes of a text are not checked",
+        "actors/formats/text/content.py",
+        (("        require_text(head, declared)\n", "        pass\n"),),
+        shown_by=f"{_FOREIGN}::test_binary_content_is_named",
+    ),
+    Mutant(
+        "the first bytes of compressed text are not decompressed for the check",
+        "actors/formats/text/content.py",
+        (("            head = self._ahead\n", "            pass\n"),),
+        shown_by=f"{_FOREIGN}::test_content_inside_of_a_compression_is_named",
+    ),
+    Mutant(
+        "text behind the first error of gzip begins anew",
+        "actors/formats/text/compression.py",
+        (("            self._skip(self._by_python)\n", ""),),
+        shown_by="tests/actors/formats/test_compressed_text.py",
     ),
     Mutant(
         "a lack of memory is the fault of the file",

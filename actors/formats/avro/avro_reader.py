@@ -37,6 +37,8 @@ class AvroReader(TableReader[_AvroHead]):
     The anchor of a row is its block.  Blocks are read one after the other, and all fields of their records are decoded.
     """
 
+    declared, magics = "Avro", (b"Obj\x01",)
+
     def _open(self, file: ObjectFile) -> OpenedFile[_AvroHead]:
         container = AvroContainer(file, self._limits)
         plan = plan_of(container.schema, self._limits)

@@ -28,6 +28,8 @@ class OrcReader(TableReader[OrcTail]):
     streams of the wanted columns.
     """
 
+    declared, magics = "ORC", (b"ORC",)
+
     def _open(self, file: ObjectFile) -> OpenedFile[OrcTail]:
         tail = OrcTail(file, self._limits)
         return OpenedFile(tail, _schema(tail))

@@ -32,6 +32,8 @@ class ParquetReader(TableReader[pq.ParquetFile]):
     together, and the next few while these are decoded.
     """
 
+    declared, magics = "Parquet", (b"PAR1", b"PARE")
+
     def _open(self, file: ObjectFile) -> OpenedFile[pq.ParquetFile]:
         last_start = max(0, file.size - file.settings.footer_bytes)
         last_bytes = file.fetch([(last_start, file.size)])

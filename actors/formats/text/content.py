@@ -4,32 +4,15 @@ from __future__ import annotations
 
 import codecs
 
-import pyarrow as pa
-
 from actors.file_errors import UnreadableFile, one_line
 from actors.formats.limits import CpuTime, Expansion
+from actors.formats.signatures import HEAD_BYTES, Declared, require_text, wide_encoding
+from actors.formats.text.compression import TextStream, compression_of, plain_stream
 from actors.objects.object_file import ObjectFile
 from actors.settings import ReadLimits
 
-# https://www.rfc-editor.org/rfc/rfc1952, rfc8878, the bzip2 format of its first block, and LZ4's frame format
-_SIGNATURES = (
-    (b"\x1f\x8b", "gzip"),
-    (b"\x28\xb5\x2f\xfd", "zstd"),
-    (b"BZh", "bz2"),
-    (b"\x04\x22\x4d\x18", "lz4"),
-)
-_BZIP2_STARTS = (b"1AY&SY", b"\x17rE8P\x90")  # of a block, and of the end
 _BYTE_ORDER_MARK = codecs.BOM_UTF8
-_HEAD_BYTES = 10
 _DECODED_BYTES = 1 << 20
-
-
-def compression_of(head: bytes) -> str | None:
-    """The compression of a content by its first ten bytes, as Arrow names it; None without one."""
-    for signature, codec in _SIGNATURES:
-        if head.startswith(signature) and (codec != "bz2" or head[4:10] in _BZIP2_STARTS):
-            return codec
-    return None
 
 
 class TextContent:
@@ -39,19 +22,37 @@ class TextContent:
         limits: the limits of the reader; `max_expansion` and `max_cpu_s_per_mib` count.
         encoding: the encoding of the file, by its name in Python.
         start: the number of bytes to skip; decompressed or decoded text is read and dropped.
+        declared: the format of the source; content of another format is refused.
+
+    Raises:
+        UnreadableFile: the first bytes show another format or encoding, or cannot be decompressed.
     """
 
-    def __init__(self, file: ObjectFile, limits: ReadLimits, encoding: str = "utf-8", start: int = 0) -> None:
+    def __init__(
+        self,
+        file: ObjectFile,
+        limits: ReadLimits,
+        encoding: str = "utf-8",
+        start: int = 0,
+        declared: Declared = "text",
+    ) -> None:
         self.cpu = CpuTime(file.size, limits)
         """The CPU time of its reader."""
-        head = file.head(_HEAD_BYTES)
+        head = file.head(HEAD_BYTES)
         codec = compression_of(head)
-        self._stream = file.stream()
-        self._expansion: Expansion | None = None
+        self._stream = file.stream() if codec is None else None
+        """The content, if it is not compressed."""
+        self._text: TextStream = plain_stream(file, codec, self._stream)
+        self._expansion = None if codec is None else Expansion(file.size, limits)
+        self._ahead = b""
         if codec is not None:
-            self._stream = pa.CompressedInputStream(self._stream, codec)
-            self._expansion = Expansion(file.size, limits)
+            while len(self._ahead) < HEAD_BYTES and (more := self._stored(HEAD_BYTES)):
+                self._ahead += more
+            head = self._ahead
+        require_text(head, declared)
         is_utf8 = codecs.lookup(encoding).name in ("utf-8", "utf-8-sig", "ascii")
+        if is_utf8 and (wide := wide_encoding(head)) is not None:
+            raise UnreadableFile(_another_encoding(wide, declared))
         self._encoding = encoding
         self._decoder = None if is_utf8 else codecs.getincrementaldecoder(encoding)()
         self._decoded = b""
@@ -65,8 +66,7 @@ class TextContent:
             if self._mark or start:
                 self.seek(start)
         else:
-            first = bytes(self._raw(len(_BYTE_ORDER_MARK)))
-            self._decoded = b"" if first == _BYTE_ORDER_MARK else first
+            self._ahead = self._ahead.removeprefix(_BYTE_ORDER_MARK)
             self._skip(start)
 
     @property
@@ -76,10 +76,11 @@ class TextContent:
 
     def seek(self, position: int) -> bool:
         """Goes to a position; False if that is not possible, since the text is not as it is stored."""
-        if self.is_as_stored:
-            self._position = max(position, self._mark)
-            self._stream.seek(self._position)
-        return self.is_as_stored
+        if self._stream is None or not self.is_as_stored:
+            return False
+        self._position = max(position, self._mark)
+        self._stream.seek(self._position)
+        return True
 
     def read(self, nbytes: int) -> memoryview:
         """The next bytes, at most `nbytes`; empty only at the end.  They are copied only if needed.
@@ -90,8 +91,6 @@ class TextContent:
         self.cpu.require()
         if self._decoder is not None:
             content = memoryview(self._decode(nbytes))
-        elif self._decoded:
-            content, self._decoded = memoryview(self._decoded[:nbytes]), self._decoded[nbytes:]
         else:
             content = self._raw(nbytes)
         self._position += len(content)
@@ -102,17 +101,17 @@ class TextContent:
             nbytes -= len(content)
 
     def _raw(self, nbytes: int) -> memoryview:
-        try:
-            content = memoryview(self._stream.read_buffer(nbytes))
-        except pa.ArrowMemoryError:
-            raise  # not an error of the file
-        except (pa.ArrowException, OSError) as error:
-            reason = one_line(error)
-        else:
-            if self._expansion is not None:
-                self._expansion.add(len(content))
+        """The next bytes of the content, decompressed."""
+        if self._ahead:
+            content, self._ahead = memoryview(self._ahead[:nbytes]), self._ahead[nbytes:]
             return content
-        raise UnreadableFile(reason)
+        return self._stored(nbytes)
+
+    def _stored(self, nbytes: int) -> memoryview:
+        content = memoryview(self._text.read_buffer(nbytes))
+        if self._expansion is not None:
+            self._expansion.add(len(content))
+        return content
 
     def _decode(self, nbytes: int) -> bytes:
         assert self._decoder is not None
@@ -129,3 +128,9 @@ class TextContent:
             raise UnreadableFile(reason)
         content, self._decoded = self._decoded[:nbytes], self._decoded[nbytes:]
         return content
+
+
+def _another_encoding(encoding: str, declared: Declared) -> str:
+    if declared == "JSON":
+        return f"its text is {encoding.upper()}, and JSON is UTF-8: write it again as UTF-8"
+    return f'its text is {encoding.upper()}: declare the format with encoding="{encoding}"'

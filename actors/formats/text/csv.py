@@ -13,6 +13,7 @@ import pyarrow.types as kinds
 from actors.file_errors import EmptyFile, UnreadableFile, one_line
 from actors.formats.limits import row_bytes
 from actors.formats.options import Csv
+from actors.formats.signatures import is_another, json_format
 from actors.formats.template import ReadRequest
 from actors.formats.text.content import TextContent
 from actors.formats.text.csv_records import CsvRecords
@@ -102,8 +103,10 @@ class CsvReader(RecordReader):
 
         An empty file has no names.
         """
-        content = TextContent(file, self._limits, self._format.encoding)
+        content = TextContent(file, self._limits, self._format.encoding, declared="CSV")
         record, end = self._first_record(content)
+        if self._format.header and (found := json_format(record)) is not None:
+            raise is_another(found, "CSV")
         names = self._fields(record)
         if self._format.header:
             start = start or end

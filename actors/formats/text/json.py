@@ -38,7 +38,7 @@ class JsonReader(RecordReader):
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
         if file.size:
             parser = _Parser(pa.schema([]), self._limits, self._timestamps)
-            for block in large_blocks(TextContent(file, self._limits), parser, 8 * MIB, self._limits):
+            for block in large_blocks(TextContent(file, self._limits, declared="JSON"), parser, 8 * MIB, self._limits):
                 fields = inferred(bytes(block), self._limits)
                 if fields:
                     return safe_schema(pa.schema(fields), null=pa.null())
@@ -48,7 +48,9 @@ class JsonReader(RecordReader):
         parser = _Parser(request.schema, self._limits, self._timestamps, request.every_column)
         if not request.file.size:
             return None
-        return OpenedText(TextContent(request.file, self._limits, start=request.offset.anchor_byte), parser)
+        return OpenedText(
+            TextContent(request.file, self._limits, start=request.offset.anchor_byte, declared="JSON"), parser
+        )
 
     def _rows(self, request: ReadRequest) -> Iterator[Rows]:
         return with_a_record(super()._rows(request), partial(self.infer_schema, request.file))

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import json
+import lzma
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -99,6 +100,7 @@ CODECS = ("none", "gzip", "zstd", "lz4", "brotli")
 COMPRESSIONS: Mapping[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
     "bzip2": bz2.compress,
+    "xz": lzma.compress,
     "zstd": lambda content: pa.compress(content, "zstd", asbytes=True),
     "lz4": lambda content: pa.compress(content, "lz4", asbytes=True),
 }
