@@ -16,7 +16,7 @@ from actors.schemas.ddl import quoted_name
 from spark_bridge.changes.change_set import NO_VALUES, LeafValues
 from spark_bridge.changes.rows_before import OpenVersion
 from spark_bridge.datasets.stored_rows import in_condition
-from spark_bridge.engine.catalyst.leaves import LeafRows, with_weight
+from spark_bridge.engine.execution.leaves import LeafRows, with_weight
 from spark_bridge.ingest.dataset_frame import FEW_ROWS, WantedRows, columns_there, rows_of_dataset
 from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.plans.columns import columns_to_read

@@ -6,8 +6,8 @@ from threading import Lock
 from weakref import WeakKeyDictionary
 
 from spark_bridge.engine.catalyst.catalyst import Catalyst
-from spark_bridge.engine.catalyst.planned_once import PlannedOnce, planned_once
-from spark_bridge.engine.catalyst.row_chain import RowChain
+from spark_bridge.engine.execution.planned_once import PlannedOnce, planned_once
+from spark_bridge.engine.execution.row_chain import RowChain
 from spark_bridge.plans.operator_plan import QueriedPlan
 
 

@@ -20,7 +20,7 @@ from spark_bridge.changes.sides import Side, Sides
 from spark_bridge.datasets.added_rows import AddedRows
 from spark_bridge.engine.catalyst.arrow_frames import frame_of_table
 from spark_bridge.engine.catalyst.catalyst import Catalyst
-from spark_bridge.engine.catalyst.leaves import LeafRows
+from spark_bridge.engine.execution.leaves import LeafRows
 from spark_bridge.ingest.dataset_frame import WantedRows, rows_of_dataset
 from spark_bridge.ingest.epoch_rows import TASKS_A_CORE
 from spark_bridge.work_cost import count

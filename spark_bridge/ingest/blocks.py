@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from actors.fast_start.choice import uses_private_ray
 from actors.protocol.blocks import Block
 from actors.schemas.ddl import quoted_name
-from spark_bridge.engine.catalyst.leaves import FEW_BYTES, LeafRows
+from spark_bridge.engine.execution.leaves import FEW_BYTES, LeafRows
 from spark_bridge.engine.session.spark_errors import OWNER_DIED, rows_lost
 
 # Ray restores hundreds of MB from a disk in a second; an epoch has 128 MB.

@@ -15,7 +15,7 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_bridge.engine.catalyst.arrow_frames import spark_schema
-from spark_bridge.engine.catalyst.leaves import FEW_BYTES, LeafRows
+from spark_bridge.engine.execution.leaves import FEW_BYTES, LeafRows
 from spark_bridge.ingest.epoch_rows import TASKS_A_CORE
 from spark_bridge.ingest.history import FragmentRows, StoredSpan
 from state.lance import filtered_scan as filtered_scan_module

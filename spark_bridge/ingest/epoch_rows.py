@@ -12,7 +12,7 @@ from state.tables.epoch_trace import Span
 from state.tables.records import CatalogView, ViewVersion
 
 if TYPE_CHECKING:
-    from spark_bridge.engine.catalyst.leaves import Leaves
+    from spark_bridge.engine.execution.leaves import Leaves
 
 _ONE_TASK_BYTES = 4 << 20
 _SHUFFLED_BYTES = 16 << 20

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from actors.protocol.blocks import Block
-from spark_bridge.engine.catalyst.leaves import LeafRows
+from spark_bridge.engine.execution.leaves import LeafRows
 from spark_bridge.engine.session.spark_jobs import SparkJobs
 from spark_bridge.ingest.blocks import rows_of_blocks
 from spark_bridge.ingest.dataset_frame import rows_of_span

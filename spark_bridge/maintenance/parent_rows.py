@@ -14,7 +14,7 @@ from spark_bridge.changes.change_set import NO_VALUES, ChangeSet, LeafValues, Pa
 from spark_bridge.changes.parents import Parents
 from spark_bridge.datasets.added_rows import AddedRows
 from spark_bridge.engine.catalyst.arrow_frames import frame_of_table
-from spark_bridge.engine.catalyst.leaves import LeafRows, with_weight
+from spark_bridge.engine.execution.leaves import LeafRows, with_weight
 from spark_bridge.ingest.dataset_frame import WantedRows
 from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.operators.operator import OperatorInput

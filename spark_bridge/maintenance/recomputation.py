@@ -18,9 +18,11 @@ from actors.schemas.ddl import quoted_name
 from actors.schemas.metadata_columns import PATH, ROW
 from spark_bridge.engine.catalyst.arrow_frames import frame_of_table, spark_schema, table_of_frame
 from spark_bridge.engine.catalyst.carried_column import PLACE, with_carried_column
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Plan, analysed, attribute_id, simple_name
+from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.current_rows import RowKeys, current_rows
 from spark_bridge.engine.catalyst.epoch_timestamps import with_time
+from spark_bridge.engine.catalyst.queries import analysed
+from spark_bridge.engine.catalyst.trees import Plan, attribute_id, simple_name
 from spark_bridge.engine.session.spark_errors import one_line
 from spark_bridge.operators.join.joined_form import with_joins, without_order
 from spark_bridge.operators.join.time_bounds import with_bounds
@@ -125,7 +127,7 @@ def computed(
     with ExitStack() as stack:
         catalyst = Catalyst(spark)
         plan = _plan(spark, definition, frames, views, stack, time_us, followed)
-        yield catalyst.frame(TotalOrder(catalyst, definition.name).of(with_all_sessions(catalyst, plan)))
+        yield catalyst.queries.frame(TotalOrder(catalyst, definition.name).of(with_all_sessions(catalyst, plan)))
 
 
 def _plan(
@@ -146,7 +148,7 @@ def _plan(
                 each: frame.select(*map(quoted_name, _columns(view, each, frame))) for each, frame in frames.items()
             }
             plan = _plan(spark, view.definition, seen, view.views, stack, time_us, followed)
-            tables[name] = catalyst.frame(TotalOrder(catalyst, name).of(with_all_sessions(catalyst, plan)))
+            tables[name] = catalyst.queries.frame(TotalOrder(catalyst, name).of(with_all_sessions(catalyst, plan)))
     if own is not None and not own.closes:
         tables.update({name: _in_time(spark, frames[name], late) for name, late in own.late.items()})
         tables.update({name: _young(frames[name], own, name) for name in own.least_us})
@@ -182,20 +184,20 @@ def _of_closed_windows(catalyst: Catalyst, name: str, plan: Plan, followed: Foll
     Raises:
         ViewError: late rows are missing.
     """
-    children = catalyst.items(plan.children())
+    children = catalyst.trees.items(plan.children())
     if simple_name(plan) != "Aggregate":
         below = [_of_closed_windows(catalyst, name, each, followed) for each in children]
-        return catalyst.with_children(plan, below) if children else plan
-    sessions = session_positions(catalyst, plan)
-    [position] = sessions or window_positions(catalyst, plan)
+        return catalyst.trees.with_children(plan, below) if children else plan
+    sessions = session_positions(catalyst.trees, plan)
+    [position] = sessions or window_positions(catalyst.trees, plan)
     end = _end(catalyst, plan, position)
-    rows = catalyst.frame(children[0])
+    rows = catalyst.queries.frame(children[0])
     if followed.num_late:
         for field in PLACE:
-            rows = catalyst.frame(with_carried_column(catalyst, analysed(rows), field))
+            rows = catalyst.queries.frame(with_carried_column(catalyst, analysed(rows), field))
         late = frame_of_table(catalyst.spark, pa.concat_tables(followed.late.values()))
         late = late.toDF(*(f"__sw_late{each}" for each in late.columns))
-        place = [*map(catalyst.column, catalyst.items(analysed(rows).output())[-len(PLACE) :])]
+        place = [*map(catalyst.queries.column, catalyst.trees.items(analysed(rows).output())[-len(PLACE) :])]
         of_late = [F.col(each) for each in late.columns]
         is_late = (place[0] == of_late[0]) & (place[1] == of_late[1]) & (F.lit(bool(sessions)) | (end <= of_late[2]))
         found = rows.join(late, is_late, "left_semi").count()
@@ -206,18 +208,18 @@ def _of_closed_windows(catalyst: Catalyst, name: str, plan: Plan, followed: Foll
             )
         rows = rows.join(late, is_late, "left_anti")
     if sessions:
-        plan = with_sessions(catalyst, catalyst.with_children(plan, [analysed(rows)]))
-        end, rows = _end(catalyst, plan, position), catalyst.frame(plan.child())
+        plan = with_sessions(catalyst, catalyst.trees.with_children(plan, [analysed(rows)]))
+        end, rows = _end(catalyst, plan, position), catalyst.queries.frame(plan.child())
     if followed.closed_us is None:
         closed = F.lit(False)
     else:
         closed = end < followed.closed_us if sessions else end <= followed.closed_us
-    return catalyst.with_children(plan, [analysed(rows.where(closed))])
+    return catalyst.trees.with_children(plan, [analysed(rows.where(closed))])
 
 
 def _end(catalyst: Catalyst, aggregate: Plan, position: int) -> Column:
     """The end of a window in the grouping, in microseconds since 1970."""
-    window = catalyst.column(aggregate.groupingExpressions().apply(position))
+    window = catalyst.queries.column(aggregate.groupingExpressions().apply(position))
     return F.unix_micros(window.getField("end").cast("timestamp"))
 
 
@@ -230,7 +232,7 @@ def _within_ttl(catalyst: Catalyst, plan: Plan, event_times: Mapping[str, str], 
         if simple_name(part) == "View" and part.isTempView():
             number, name = attribute_id(part.output().apply(0)), str(part.desc().identifier().table())
             leaves[number], rows[number] = name, part
-            return catalyst.local_relation(part.output())
+            return catalyst.rows.local_relation(part.output())
         return over(part, without_rows)
 
     def with_rows(part: Plan) -> Plan:
@@ -239,12 +241,12 @@ def _within_ttl(catalyst: Catalyst, plan: Plan, event_times: Mapping[str, str], 
         return over(part, with_rows)
 
     def over(part: Plan, change: Callable[[Plan], Plan]) -> Plan:
-        children = catalyst.items(part.children())
+        children = catalyst.trees.items(part.children())
         if simple_name(part) == "SubqueryAlias":
             return change(children[0])
-        return catalyst.with_children(part, map(change, children)) if children else part
+        return catalyst.trees.with_children(part, map(change, children)) if children else part
 
-    joined = without_rows(with_joins(catalyst, without_order(catalyst, plan)))
+    joined = without_rows(with_joins(catalyst, without_order(catalyst.trees, plan)))
     return with_rows(with_bounds(catalyst, joined, leaves, event_times, ttl_us))
 
 

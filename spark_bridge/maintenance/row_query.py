@@ -10,10 +10,11 @@ from pyspark.sql import DataFrame
 
 from spark_bridge.datasets.result_rows import Result
 from spark_bridge.engine.catalyst.carried_column import with_carried_column
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Plan
-from spark_bridge.engine.catalyst.compiled_rows import compiled_rows
-from spark_bridge.engine.catalyst.leaves import RowsOver, graft, rows_over
-from spark_bridge.engine.catalyst.row_chain import RowChain
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.trees import Plan
+from spark_bridge.engine.execution.compiled_rows import compiled_rows
+from spark_bridge.engine.execution.leaves import RowsOver, graft, rows_over
+from spark_bridge.engine.execution.row_chain import RowChain
 from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.plans.view_plan import ViewPlan
 from state.tables.stored_rows import FILE_FIELD, FILE_HALVES
@@ -54,7 +55,7 @@ class RowQuery:
         if self._origin is None or self._origin.name != FILE_FIELD.name or None in frames.values():
             return None
         leaves = self._view.leaves
-        return lambda: self._catalyst.frame(graft(self._catalyst, self._with_halves, leaves, frames))
+        return lambda: self._catalyst.queries.frame(graft(self._catalyst, self._with_halves, leaves, frames))
 
     @cached_property
     def _with_halves(self) -> Plan:
@@ -64,4 +65,6 @@ class RowQuery:
         return plan
 
     def _frame(self, over: RowsOver, one_partition: bool) -> DataFrame:
-        return self._catalyst.frame(self._catalyst.one_partition(over.plan) if one_partition else over.plan)
+        return self._catalyst.queries.frame(
+            self._catalyst.plans.one_partition(over.plan) if one_partition else over.plan
+        )

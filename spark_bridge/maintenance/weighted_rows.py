@@ -34,10 +34,10 @@ class WeightedRows(RowView):
     """
 
     def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:
-        columns = catalyst.items(plan.plan.output())
-        hashed = catalyst.alias(catalyst.hash_of(columns), HASH_FIELD.name)
+        columns = catalyst.trees.items(plan.plan.output())
+        hashed = catalyst.expressions.alias(catalyst.expressions.hash_of(columns), HASH_FIELD.name)
         with_hash = replace(
-            plan, plan=catalyst.project([*columns, hashed], plan.plan), schema=plan.schema.append(HASH_FIELD)
+            plan, plan=catalyst.plans.project([*columns, hashed], plan.plan), schema=plan.schema.append(HASH_FIELD)
         )
         super().__init__(catalyst, root, with_hash, None)
         self._changing = RowQuery(catalyst, with_hash, WEIGHT_FIELD)

@@ -10,7 +10,8 @@ from itertools import chain, count
 
 import pyarrow as pa
 
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.trees import Expression, Plan, attribute_id
 from spark_bridge.plans.operator_plan import OperatorPlan
 from spark_bridge.plans.operators import ExpressionCheck, refuse
 from spark_bridge.plans.plan_text import identity_text
@@ -96,12 +97,12 @@ class Cut(ABC):
             more: further columns, at the end.
         """
         catalyst = self.catalyst
-        columns = catalyst.items(plan.output())
-        named = [*map(catalyst.alias, columns, unique_names(str(each.name()) for each in columns)), *more]
+        columns = catalyst.trees.items(plan.output())
+        named = [*map(catalyst.expressions.alias, columns, unique_names(str(each.name()) for each in columns)), *more]
         if not named:  # rows that are only counted
-            named = [catalyst.alias(catalyst.number(1), "one")]
-        inner = catalyst.project(named, plan)
-        identity = identity_text(catalyst, inner, self.leaves, "", [])
+            named = [catalyst.expressions.alias(catalyst.expressions.number(1), "one")]
+        inner = catalyst.plans.project(named, plan)
+        identity = identity_text(catalyst.trees, inner, self.leaves, "", [])
         if identity not in self._known:
             view = InnerView(inner_name(self.view, 1 + len(self.views)), inner, rows)
             self._known[identity] = view
@@ -116,7 +117,7 @@ class Cut(ABC):
             output: the columns of its result.
         """
         self.computed[plan.name] = plan
-        leaf = self.catalyst.local_relation(self.catalyst.seq(output)).newInstance()
+        leaf = self.catalyst.rows.local_relation(self.catalyst.scala.seq(output)).newInstance()
         self.leaves[attribute_id(leaf.output().apply(0))] = plan.name
         return leaf
 
@@ -130,12 +131,12 @@ class Cut(ABC):
 
     def under_columns(self, plan: Plan, leaf: Plan) -> Plan:
         """The rows of a leaf under the columns of a plan."""
-        return self.catalyst.project(self.renamed(plan, leaf), leaf)
+        return self.catalyst.plans.project(self.renamed(plan, leaf), leaf)
 
     def renamed(self, plan: Plan, leaf: Plan) -> list[Expression]:
         """The first columns of a leaf under the names and ids of a plan's columns."""
-        columns = zip(self.catalyst.items(leaf.output()), self.catalyst.items(plan.output()), strict=False)
-        return [self.catalyst.alias_as(*each) for each in columns]
+        columns = zip(self.catalyst.trees.items(leaf.output()), self.catalyst.trees.items(plan.output()), strict=False)
+        return [self.catalyst.expressions.alias_as(*each) for each in columns]
 
     def require_values(self, columns: Iterable[Expression], what: str) -> None:
         """Refuses columns of rows that leave by their values, if equal values cannot be found.
@@ -147,8 +148,8 @@ class Cut(ABC):
             NotIncrementalError: the type of a column has no equality.
         """
         for each in columns:
-            if not can_name_groups(self.catalyst, each):
-                kind = self.catalyst.data_type(each).simpleString()
+            if not can_name_groups(self.catalyst.schemas, each):
+                kind = self.catalyst.schemas.data_type(each).simpleString()
                 raise refuse(self.view, f"{what} beside {each.name()} of type {kind}", "take its entries")
 
 
@@ -164,5 +165,5 @@ def unique_names(names: Iterable[str]) -> list[str]:
 
 def leaf_with(catalyst: Catalyst, columns: Sequence[Expression], last: pa.Field) -> Plan:
     """An empty leaf with fresh columns, and a further one at the end."""
-    fresh = catalyst.items(catalyst.local_relation(catalyst.seq(columns)).newInstance().output())
-    return catalyst.local_relation(catalyst.seq([*fresh, *catalyst.attributes(pa.schema([last]))]))
+    fresh = catalyst.trees.items(catalyst.rows.local_relation(catalyst.scala.seq(columns)).newInstance().output())
+    return catalyst.rows.local_relation(catalyst.scala.seq([*fresh, *catalyst.schemas.attributes(pa.schema([last]))]))

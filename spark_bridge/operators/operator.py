@@ -14,8 +14,8 @@ from spark_bridge.plans.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:
     from spark_bridge.changes.parents import Parents
-    from spark_bridge.engine.catalyst.catalyst import Plan
-    from spark_bridge.engine.catalyst.leaves import LeafRows
+    from spark_bridge.engine.catalyst.trees import Plan
+    from spark_bridge.engine.execution.leaves import LeafRows
 
 P = TypeVar("P", bound=OperatorPlan)
 

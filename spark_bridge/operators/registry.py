@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from spark_bridge.engine.catalyst.catalyst import Plan
+from spark_bridge.engine.catalyst.trees import Plan
 from spark_bridge.operators.cut import Cut, InnerRows
 from spark_bridge.operators.global_window.global_window_operator import GlobalWindowOperator
 from spark_bridge.operators.join.join_operator import JoinOperator

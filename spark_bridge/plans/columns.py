@@ -8,7 +8,8 @@ from typing import TypeVar
 import pyarrow as pa
 
 from actors.formats.limits import row_bytes
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute, simple_name
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.trees import Expression, Plan, Trees, attribute_id, is_attribute, simple_name
 from state.tables.records import CatalogView
 from state.tables.stored_rows import FILE_FIELD
 
@@ -38,20 +39,20 @@ def used_columns(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str]) -> d
         plan: analysed.
         leaves: id of a leaf's first attribute → the source of the leaf.
     """
-    pruned = catalyst.prune_columns(plan)
-    wanted = {attribute_id(column) for column in catalyst.items(pruned.output())}
+    pruned = catalyst.queries.prune_columns(plan)
+    wanted = {attribute_id(column) for column in catalyst.trees.items(pruned.output())}
     outputs: dict[str, list[tuple[int, str]]] = {}
     plans = [pruned]
     while plans:
         each = plans.pop()
-        children = catalyst.items(each.children())
+        children = catalyst.trees.items(each.children())
         plans += children
         columns = each.references().toSeq() if children else each.output()
-        ids = [attribute_id(column) for column in catalyst.items(columns)]
+        ids = [attribute_id(column) for column in catalyst.trees.items(columns)]
         if children:
             wanted.update(ids)
         else:
-            names = [str(column.name()) for column in catalyst.items(columns)]
+            names = [str(column.name()) for column in catalyst.trees.items(columns)]
             outputs.setdefault(leaves[ids[0]], []).extend(zip(ids, names, strict=True))
     return {
         source: frozenset(name for number, name in columns if number in wanted) for source, columns in outputs.items()
@@ -87,10 +88,10 @@ def look_up_columns(
     ids = {
         attribute_id(each): position
         for position, each in enumerate(expressions)
-        if is_attribute(each) and _is_exact(catalyst.arrow_type(each))
+        if is_attribute(each) and _is_exact(catalyst.schemas.arrow_type(each))
     }
     found: dict[str, dict[str, int]] = {}
-    for leaf, columns in _unchanged_in_leaves(catalyst, plan, ids):
+    for leaf, columns in _unchanged_in_leaves(catalyst.trees, plan, ids):
         source = leaves[attribute_id(leaf.output().apply(0))]
         # Each row of a source that is read twice must have it.
         known = found.get(source, columns)
@@ -102,33 +103,31 @@ def _is_exact(data_type: pa.DataType) -> bool:
     return not (pa.types.is_floating(data_type) or pa.types.is_nested(data_type))
 
 
-def _unchanged_in_leaves(
-    catalyst: Catalyst, plan: Plan, ids: Mapping[int, int]
-) -> Iterator[tuple[Plan, dict[str, int]]]:
+def _unchanged_in_leaves(trees: Trees, plan: Plan, ids: Mapping[int, int]) -> Iterator[tuple[Plan, dict[str, int]]]:
     """Yields each leaf, and its columns that the output of the plan has unchanged: name → position.
 
     Args:
         ids: attribute of the output → position.
     """
-    children, kind = catalyst.items(plan.children()), simple_name(plan)
+    children, kind = trees.items(plan.children()), simple_name(plan)
     if not children:
-        output = [(attribute_id(each), str(each.name())) for each in catalyst.items(plan.output())]
+        output = [(attribute_id(each), str(each.name())) for each in trees.items(plan.output())]
         yield plan, {name: ids[number] for number, name in output if number in ids}
     elif kind == "Union":
         # It matches columns by position.
-        positions = [ids.get(attribute_id(each)) for each in catalyst.items(plan.output())]
+        positions = [ids.get(attribute_id(each)) for each in trees.items(plan.output())]
         for child in children:
-            columns = zip(catalyst.items(child.output()), positions, strict=True)
+            columns = zip(trees.items(child.output()), positions, strict=True)
             below = {attribute_id(each): position for each, position in columns if position is not None}
-            yield from _unchanged_in_leaves(catalyst, child, below)
+            yield from _unchanged_in_leaves(trees, child, below)
     else:
         if kind == "Project":
-            ids = dict(_unchanged_by(catalyst, plan, ids))
-        yield from _unchanged_in_leaves(catalyst, children[0], ids)
+            ids = dict(_unchanged_by(trees, plan, ids))
+        yield from _unchanged_in_leaves(trees, children[0], ids)
 
 
-def _unchanged_by(catalyst: Catalyst, project: Plan, ids: Mapping[int, int]) -> Iterator[tuple[int, int]]:
-    for named in catalyst.items(project.projectList()):
+def _unchanged_by(trees: Trees, project: Plan, ids: Mapping[int, int]) -> Iterator[tuple[int, int]]:
+    for named in trees.items(project.projectList()):
         value = named.child() if simple_name(named) == "Alias" else named
         if attribute_id(named) in ids and is_attribute(value):
             yield attribute_id(value), ids[attribute_id(named)]
@@ -146,19 +145,19 @@ def same(left: Expression, right: Expression) -> bool:
     return bool(left.canonicalized().equals(right.canonicalized()))
 
 
-def unchanged_columns(catalyst: Catalyst, plan: Plan) -> Iterator[tuple[str, Expression]]:
+def unchanged_columns(trees: Trees, plan: Plan) -> Iterator[tuple[str, Expression]]:
     """Yields the columns of the result that are unchanged from the Aggregate: name and expression there."""
-    for column in catalyst.items(plan.output()):
-        origin = _origin(catalyst, plan, column)
+    for column in trees.items(plan.output()):
+        origin = _origin(trees, plan, column)
         if origin is not None:
             yield str(column.name()), origin
 
 
-def grouping_columns(catalyst: Catalyst, plan: Plan) -> tuple[str, ...]:
+def grouping_columns(trees: Trees, plan: Plan) -> tuple[str, ...]:
     """The result's columns that hold the grouping, in its order; empty unless the result has the whole grouping."""
-    unchanged = list(unchanged_columns(catalyst, plan))
+    unchanged = list(unchanged_columns(trees, plan))
     names: list[str] = []
-    for grouping in catalyst.items(aggregate_of(plan).groupingExpressions()):
+    for grouping in trees.items(aggregate_of(plan).groupingExpressions()):
         name = next((name for name, origin in unchanged if same(origin, grouping)), None)
         if name is None:
             return ()
@@ -166,14 +165,14 @@ def grouping_columns(catalyst: Catalyst, plan: Plan) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _origin(catalyst: Catalyst, plan: Plan, column: Expression) -> Expression | None:
+def _origin(trees: Trees, plan: Plan, column: Expression) -> Expression | None:
     """The expression of the Aggregate that a column of the result equals, or None if the column is computed."""
     kind = simple_name(plan)
     if kind == "Filter":
-        return _origin(catalyst, plan.child(), column)
+        return _origin(trees, plan.child(), column)
     named = plan.aggregateExpressions() if kind == "Aggregate" else plan.projectList()
-    found = next(each for each in catalyst.items(named) if attribute_id(each) == attribute_id(column))
+    found = next(each for each in trees.items(named) if attribute_id(each) == attribute_id(column))
     value = found.child() if simple_name(found) == "Alias" else found
     if kind == "Aggregate":
         return value
-    return _origin(catalyst, plan.child(), value) if is_attribute(value) else None
+    return _origin(trees, plan.child(), value) if is_attribute(value) else None

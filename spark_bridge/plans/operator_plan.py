@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from spark_bridge.engine.catalyst.catalyst import Plan
+    from spark_bridge.engine.catalyst.trees import Plan
 
 ROWS = "rows"
 """The name of the leaf with the rows, in the query of an operator over one internal view."""

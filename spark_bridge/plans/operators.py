@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
+from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.epoch_timestamps import has_epoch_timestamp, is_epoch_timestamp, is_wall_clock
+from spark_bridge.engine.catalyst.trees import Expression, Plan, Trees, simple_name
 from state.errors import NotIncrementalError
 
 PROJECTION_OPERATORS = frozenset({"Project", "Filter", "Generate", "Union", "Expand"})
@@ -57,19 +58,19 @@ def takes_row_of_order(expression: Expression) -> bool:
     )
 
 
-def window_arguments(catalyst: Catalyst, expression: Expression) -> list[Expression]:
+def window_arguments(trees: Trees, expression: Expression) -> list[Expression]:
     """The arguments of the aggregate function of a window expression."""
-    return catalyst.items(expression.windowFunction().aggregateFunction().children())
+    return trees.items(expression.windowFunction().aggregateFunction().children())
 
 
-def has_python(catalyst: Catalyst, expressions: Sequence[Expression]) -> bool:
+def has_python(trees: Trees, expressions: Sequence[Expression]) -> bool:
     """Whether one of these expressions calls a Python function."""
     left = [*expressions]
     while left:
         expression = left.pop()
         if simple_name(expression).startswith("Python"):
             return True
-        left += catalyst.items(expression.children())
+        left += trees.items(expression.children())
     return False
 
 
@@ -112,7 +113,7 @@ class ExpressionCheck:
             self._require_timeless(plan.condition())
         if simple_name(plan) == "Join" and plan.condition().isDefined():
             self._require_timeless(plan.condition().get())
-        for expression in self._catalyst.items(plan.expressions()):
+        for expression in self._catalyst.trees.items(plan.expressions()):
             self._check(expression, is_of_rows)
 
     def check_aggregate(self, aggregate: Plan) -> None:
@@ -121,10 +122,10 @@ class ExpressionCheck:
         Raises:
             NotIncrementalError: an expression cannot be maintained.
         """
-        self._of_rows = [each.canonicalized() for each in self._catalyst.items(aggregate.groupingExpressions())]
-        for each in self._catalyst.items(aggregate.groupingExpressions()):
+        self._of_rows = [each.canonicalized() for each in self._catalyst.trees.items(aggregate.groupingExpressions())]
+        for each in self._catalyst.trees.items(aggregate.groupingExpressions()):
             self._check(each, is_of_rows=True)
-        for each in self._catalyst.items(aggregate.aggregateExpressions()):
+        for each in self._catalyst.trees.items(aggregate.aggregateExpressions()):
             self._check(each, is_of_rows=False)
 
     def _check(self, expression: Expression, is_of_rows: bool) -> None:
@@ -143,13 +144,13 @@ class ExpressionCheck:
                 "it can keep a state from batch to batch; take a pandas UDF of a Series",
             )
         if takes_row_of_order(expression):
-            for part in (*window_arguments(self._catalyst, expression), expression.windowSpec()):
+            for part in (*window_arguments(self._catalyst.trees, expression), expression.windowSpec()):
                 self._check(part, is_of_rows)
             return
         is_of_rows = is_of_rows or self._is_of_rows(expression)
         if is_of_rows and is_epoch_timestamp(expression):
             return
-        if self._catalyst.is_instance(expression, "catalyst.expressions.SubqueryExpression"):
+        if self._catalyst.trees.is_instance(expression, "catalyst.expressions.SubqueryExpression"):
             if self._allow_subqueries:
                 return
             raise refuse(
@@ -158,7 +159,7 @@ class ExpressionCheck:
                 "it may have several rows, of which Spark makes an error; take max(...) of them, or the first one by "
                 "ORDER BY ... LIMIT 1",
             )
-        for child in self._catalyst.items(expression.children()):
+        for child in self._catalyst.trees.items(expression.children()):
             self._check(child, is_of_rows)
         name = _pretty_name(expression)
         if name in _SESSION_VALUES:
@@ -178,9 +179,9 @@ class ExpressionCheck:
 
     def _require_timeless(self, condition: Expression) -> None:
         """Refuses a condition on the time of the epoch: rows would have to come and go as time passes."""
-        if not has_epoch_timestamp(self._catalyst, condition):
+        if not has_epoch_timestamp(self._catalyst.trees, condition):
             return
-        for child in self._catalyst.items(condition.children()):
+        for child in self._catalyst.trees.items(condition.children()):
             self._require_timeless(child)
         if is_epoch_timestamp(condition):
             raise refuse(
@@ -201,19 +202,19 @@ class ExpressionCheck:
         """The expression without the parts that Spark wrongly calls indeterminate."""
         if expression.deterministic():
             return expression
-        if _gives_all_values(self._catalyst, expression):
-            return self._catalyst.null(expression.dataType())
-        children = self._catalyst.items(expression.children())
+        if _gives_all_values(self._catalyst.trees, expression):
+            return self._catalyst.expressions.null(expression.dataType())
+        children = self._catalyst.trees.items(expression.children())
         if not children:
             return expression
-        return self._catalyst.with_children(expression, [self._with_defined_values(each) for each in children])
+        return self._catalyst.trees.with_children(expression, [self._with_defined_values(each) for each in children])
 
 
-def _gives_all_values(catalyst: Catalyst, expression: Expression) -> bool:
+def _gives_all_values(trees: Trees, expression: Expression) -> bool:
     """Whether it is a list or set of values, which Spark calls indeterminate because of its order only."""
     function = expression.aggregateFunction() if simple_name(expression) == "AggregateExpression" else expression
     return simple_name(function) in _COLLECTIONS and all(
-        child.deterministic() for child in catalyst.items(function.children())
+        child.deterministic() for child in trees.items(function.children())
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, parts_of, simple_name
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.trees import Expression, Plan, Trees, attribute_id, parts_of, simple_name
 
 _EXPRESSION_ID = re.compile(r"#(\d+)")
 _LEAF = re.compile(r"[\s:+|-]*(?:LocalRelation|LogicalRDD) ")
@@ -13,7 +14,7 @@ _NO_LIMIT = 2**31 - 1
 _CALL = "call"
 
 
-def identity_text(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str], result: str, functions: list[str]) -> str:
+def identity_text(trees: Trees, plan: Plan, leaves: Mapping[int, str], result: str, functions: list[str]) -> str:
     """A text that is equal exactly when two analysed plans compute the same.
 
     Spark numbers columns differently in every session, so they are renumbered in the order of their appearance.  The
@@ -30,11 +31,11 @@ def identity_text(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str], res
     text = str(plan.treeString(True, False, _NO_LIMIT, False))
     lines = [line for line in text.splitlines() if not _LEAF.match(line)]
     used = set(_EXPRESSION_ID.findall("\n".join(lines)))
-    used.update(str(attribute_id(column)) for column in catalyst.items(plan.output()))
+    used.update(str(attribute_id(column)) for column in trees.items(plan.output()))
     parts = [
         *lines,
-        *[text for part in parts_of(catalyst, plan) for text in _sources(catalyst, part, leaves, used)],
-        "literals " + ", ".join(text for part in parts_of(catalyst, plan) for text in _literals(catalyst, part)),
+        *[text for part in parts_of(trees, plan) for text in _sources(trees, part, leaves, used)],
+        "literals " + ", ".join(text for part in parts_of(trees, plan) for text in _literals(trees, part)),
         "gives " + result,
     ]
     return renumbered("\n".join(parts), functions)
@@ -51,12 +52,12 @@ def call_text(
         leaves: as in `identity_text`.
         within: the texts of what the leaves are, beside their names.
     """
-    grouping = catalyst.items(aggregate.groupingExpressions())
-    calls = [] if call is None else [catalyst.alias(call, _CALL)]
-    groups = [catalyst.alias(each, _CALL) for each in grouping]
-    plan = catalyst.aggregate(grouping, [*groups, *calls], aggregate.child())
+    grouping = catalyst.trees.items(aggregate.groupingExpressions())
+    calls = [] if call is None else [catalyst.expressions.alias(call, _CALL)]
+    groups = [catalyst.expressions.alias(each, _CALL) for each in grouping]
+    plan = catalyst.plans.aggregate(grouping, [*groups, *calls], aggregate.child())
     types = [str(each.dataType().sql()) for each in (*grouping, *calls)]
-    return identity_text(catalyst, plan, leaves, ", ".join(types), [*within])
+    return identity_text(catalyst.trees, plan, leaves, ", ".join(types), [*within])
 
 
 def renumbered(text: str, others: Sequence[str]) -> str:
@@ -74,11 +75,11 @@ def renumbered(text: str, others: Sequence[str]) -> str:
     return "\n".join([numbered(text, False), *(numbered(each, True) for each in others)])
 
 
-def _sources(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str], used: set[str]) -> list[str]:
+def _sources(trees: Trees, plan: Plan, leaves: Mapping[int, str], used: set[str]) -> list[str]:
     """For a leaf: its source with the columns that the plan names, or its own rows."""
     if plan.children().size():
         return []
-    output = catalyst.items(plan.output())
+    output = trees.items(plan.output())
     if not output or attribute_id(output[0]) not in leaves:
         return [f"has {plan.data().mkString(', ')}"] if simple_name(plan) == "LocalRelation" else []
     columns = [
@@ -89,13 +90,13 @@ def _sources(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str], used: se
     return [f"reads {leaves[attribute_id(output[0])]}: {', '.join(columns)}"]
 
 
-def _literals(catalyst: Catalyst, plan: Plan) -> list[str]:
-    return [text for each in catalyst.items(plan.expressions()) for text in _literals_of(catalyst, each)]
+def _literals(trees: Trees, plan: Plan) -> list[str]:
+    return [text for each in trees.items(plan.expressions()) for text in _literals_of(trees, each)]
 
 
-def _literals_of(catalyst: Catalyst, expression: Expression) -> list[str]:
-    if not catalyst.may_have(expression, "LITERAL"):
+def _literals_of(trees: Trees, expression: Expression) -> list[str]:
+    if not trees.may_have(expression, "LITERAL"):
         return []
     if simple_name(expression) == "Literal":
         return [f"{expression.sql()} {expression.dataType().sql()}"]
-    return [text for child in catalyst.items(expression.children()) for text in _literals_of(catalyst, child)]
+    return [text for child in trees.items(expression.children()) for text in _literals_of(trees, child)]

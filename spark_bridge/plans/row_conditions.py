@@ -13,9 +13,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType
 
 from spark_bridge.engine.catalyst.arrow_frames import frame_of_table, table_of_frame
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Plan, analysed, simple_name
-from spark_bridge.engine.catalyst.compiled_rows import compiled_rows
-from spark_bridge.engine.catalyst.row_chain import RowChain
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.queries import analysed
+from spark_bridge.engine.catalyst.trees import Plan, simple_name
+from spark_bridge.engine.execution.compiled_rows import compiled_rows
+from spark_bridge.engine.execution.row_chain import RowChain
 from spark_bridge.engine.session.spark_errors import ends_run, one_line
 from spark_bridge.engine.session.spark_jobs import SparkJobs
 from state.errors import ViewError
@@ -126,7 +128,7 @@ class RowConditions:
             )
 
     def _is_of_one_row(self, plan: Plan) -> bool:
-        if simple_name(plan) != "Project" or self._catalyst.items(plan.child().children()):
+        if simple_name(plan) != "Project" or self._catalyst.trees.items(plan.child().children()):
             return False
-        varies = self._catalyst.may_have(plan, _OF_TIME) or self._catalyst.may_have(plan, _OF_QUERIES)
-        return not varies and all(each.deterministic() for each in self._catalyst.items(plan.projectList()))
+        varies = self._catalyst.trees.may_have(plan, _OF_TIME) or self._catalyst.trees.may_have(plan, _OF_QUERIES)
+        return not varies and all(each.deterministic() for each in self._catalyst.trees.items(plan.projectList()))

@@ -13,8 +13,8 @@ from state.tables.records import ViewClass
 from state.tables.stored_rows import FILE_FIELD, JOIN_FIELD, hidden
 
 if TYPE_CHECKING:
-    from spark_bridge.engine.catalyst.catalyst import Plan
     from spark_bridge.engine.catalyst.epoch_timestamps import EpochTimestamps
+    from spark_bridge.engine.catalyst.trees import Plan
     from spark_bridge.plans.expiry import Expiry
     from spark_bridge.plans.operator_plan import OperatorPlan
 

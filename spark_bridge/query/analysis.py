@@ -15,9 +15,10 @@ from actors.schemas.metadata_columns import PATH, ROW
 from actors.schemas.safe_types import STORABLE_NAME, can_be_stored, has_nul_in_names
 from spark_bridge.engine.catalyst.arrow_frames import arrow_schema
 from spark_bridge.engine.catalyst.carried_column import with_places
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, parts_of, simple_name
+from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.current_rows import RowKeys
 from spark_bridge.engine.catalyst.epoch_timestamps import EpochTimestamps, wall_clock_literal
+from spark_bridge.engine.catalyst.trees import Expression, Plan, attribute_id, parts_of, simple_name
 from spark_bridge.engine.session.spark_errors import one_line
 from spark_bridge.operators.cut import InnerView
 from spark_bridge.operators.group.aggregate_calls import aggregate_calls
@@ -131,6 +132,7 @@ class _Analysis:
         event_times: Mapping[str, str],
     ) -> None:
         self._catalyst, self._keys, self._event_times = Catalyst(spark), keys, event_times
+        self._trees = self._catalyst.trees
         self._spark_analysis = SparkAnalysis(spark, self._catalyst, definition, schemas, views, absent, keys=keys)
         self._definition = definition
         self._name = definition.name
@@ -144,14 +146,14 @@ class _Analysis:
     def view_plan(self) -> ViewPlan:
         analysed_plan = self._spark_analysis.analysed_plan()
         schema = self._result_schema(analysed_plan)
-        views = {name: self._views[name] for name in views_read(self._catalyst, analysed_plan, self._views)}
+        views = {name: self._views[name] for name in views_read(self._trees, analysed_plan, self._views)}
         stored = parents_of(views)
-        leaves = [name for name, _ in named_leaves(self._catalyst, analysed_plan, self._schemas, stored)]
+        leaves = [name for name, _ in named_leaves(self._trees, analysed_plan, self._schemas, stored)]
         used = self._named = tuple(dict.fromkeys(leaves))
         if not used:
             raise ViewError(f"view {self._name!r} uses no source; declared are {self._spark_analysis.declared_sources}")
         self._require_no_clock()
-        unordered = without_order(self._catalyst, analysed_plan)
+        unordered = without_order(self._trees, analysed_plan)
         plan = self._plain(with_joins(self._catalyst, unordered), stored)
         parents = {name: each.plan for name, each in stored.items() if name in used}
         inner: dict[str, ViewPlan] = {}
@@ -162,18 +164,18 @@ class _Analysis:
         try:
             plan = self._with_total_orders(self._with_plain_values(plan, stored))
             if (ttl_us := self._definition.ttl_us) is not None:
-                if has_join(self._catalyst, plan):
+                if has_join(self._trees, plan):
                     plan = with_bounds(self._catalyst, plan, self._leaves, self._event_times, ttl_us)
                 else:
                     aging, expires = self._aging(plan, views), False
                     plan = with_ages(self._catalyst, plan, self._leaves, self._event_times, ttl_us)
             single_leaves = self._single_leaves(parents)
             if (
-                has_join(self._catalyst, plan)
-                or has_single_values(self._catalyst, plan)
-                or has_temporal_filter(self._catalyst, plan)
+                has_join(self._trees, plan)
+                or has_single_values(self._trees, plan)
+                or has_temporal_filter(self._trees, plan)
             ):
-                plan = self._with_narrow_sides(plan, SingleRows(self._catalyst, single_leaves))
+                plan = self._with_narrow_sides(plan, SingleRows(self._catalyst.plans, single_leaves))
             self._require_own_leaves(plan)
             sources = {*self._leaves.values()} - {*stored}
             times = self._event_times if expires else {}
@@ -183,7 +185,7 @@ class _Analysis:
             self._leaves, self._computed = cut.leaves, cut.computed
             self._require_no_schedule()
             expiries = self._expiries(parents) if expires else {} if aging is None else self._ages(aging)
-            whole = identity_text(self._catalyst, before, self._leaves, format_schema(schema), []) if expires else ""
+            whole = identity_text(self._trees, before, self._leaves, format_schema(schema), []) if expires else ""
             for each in cut.views:
                 inner[each.name] = self._inner_plan(each, parents | inner)
                 if each.name in expiries:
@@ -252,12 +254,15 @@ class _Analysis:
             advice = 'declare the source with metadata=("path", "row"), by which late rows are kept'
             raise self._cannot_close(f"source {source} has no {PATH} and {ROW}", advice)
         aggregate, column = aggregate_of(plan), self._event_times[source]
-        sessions = session_positions(self._catalyst, aggregate)
-        windows = [*window_positions(self._catalyst, aggregate), *sessions]
-        if len(windows) != 1 or window_time(self._catalyst, aggregate, windows[0], self._leaves) != (source, column):
+        sessions = session_positions(self._trees, aggregate)
+        windows = [*window_positions(self._trees, aggregate), *sessions]
+        if len(windows) != 1 or window_time(self._trees, aggregate, windows[0], self._leaves) != (
+            source,
+            column,
+        ):
             advice = f"group by window({column}, '10 minutes') or session_window, with the column as it is"
             raise self._cannot_close(f"it does not group by one window of the event time {column}", advice)
-        if has_grouping_sets(self._catalyst, aggregate):
+        if has_grouping_sets(self._trees, aggregate):
             advice = "group by all keys, and let another view group the rows of this one"
             raise self._cannot_close("a group of ROLLUP, CUBE or GROUPING SETS may have no window", advice)
         if sessions and any(call.is_distinct for call in aggregate_calls(self._catalyst, self._name, aggregate)):
@@ -314,7 +319,7 @@ class _Analysis:
             )
         if source not in self._event_times:
             raise self._cannot_expire(f"source {source} has no event time", 'declare it with event_time="at"')
-        if has_single_values(self._catalyst, plan):
+        if has_single_values(self._trees, plan):
             advice = "declare a view with a ttl for the rows, and let another view compare them"
             raise self._cannot_expire("it compares rows with the value of a subquery", advice)
         self._require_own_leaves(plan)
@@ -412,12 +417,12 @@ class _Analysis:
         Raises:
             NotIncrementalError: a window function gives any answer.
         """
-        windows = windows_of(self._catalyst, plan)
+        windows = windows_of(self._trees, plan)
         for window in windows:
             self._check.check(window)
-            for function in self._catalyst.items(window.windowExpressions()):
-                require_order(self._catalyst, self._name, function)
-        if not windows and not has_limit(self._catalyst, plan):
+            for function in self._trees.items(window.windowExpressions()):
+                require_order(self._trees, self._name, function)
+        if not windows and not has_limit(self._trees, plan):
             return plan
         # Ties are told apart by all columns, also by those that nothing else uses: the orders come first.
         return without_unused(self._catalyst, TotalOrder(self._catalyst, self._name).of(plan))
@@ -427,17 +432,17 @@ class _Analysis:
         plan = with_narrow_sides(self._catalyst, plan)
         joined = ValueJoins(self._catalyst, single).of(plan)
         if not joined.fastEquals(plan):
-            plan = self._catalyst.prune_columns(joined)
+            plan = self._catalyst.queries.prune_columns(joined)
         return without_constant_sides(self._catalyst, plan, self._leaves)
 
     def _with_plain_values(self, plan: Plan, stored: Collection[str]) -> Plan:
         """The plan in which the plans of subqueries of one value are plain, too."""
         catalyst = self._catalyst
-        if not catalyst.may_have(plan, "PLAN_EXPRESSION"):
+        if not catalyst.trees.may_have(plan, "PLAN_EXPRESSION"):
             return plan
-        children = catalyst.items(plan.children())
+        children = catalyst.trees.items(plan.children())
         if children:
-            plan = catalyst.with_children(plan, [self._with_plain_values(each, stored) for each in children])
+            plan = catalyst.trees.with_children(plan, [self._with_plain_values(each, stored) for each in children])
         if not plan.subqueries().size():
             return plan
 
@@ -451,11 +456,11 @@ class _Analysis:
             below = self._with_plain_values(below, stored)
             return existence(catalyst, below) if is_existence(expression) else expression.withNewPlan(below)
 
-        return catalyst.with_expressions(plan, lambda each: catalyst.rewrite(each, plain)) or plan
+        return catalyst.plans.with_expressions(plan, lambda each: catalyst.trees.rewrite(each, plain)) or plan
 
     def _single_leaves(self, parents: Mapping[str, ViewPlan]) -> frozenset[int]:
         """The leaves of views that group into a single row."""
-        single = SingleRows(self._catalyst)
+        single = SingleRows(self._catalyst.plans)
         names = {name for name, each in parents.items() if each.view_class == "aggregate" and single.has_one(each.plan)}
         return frozenset(number for number, name in self._leaves.items() if name in names)
 
@@ -481,7 +486,7 @@ class _Analysis:
         view_class, reason = self._classify(inner.plan)
         self._require_followed(inner.plan, view_class, parents)
         try:
-            schema = self._catalyst.arrow_schema(inner.plan)
+            schema = self._catalyst.schemas.arrow_schema(inner.plan)
             format_schema(schema)
         except (PySparkException, TypeError, SchemaError) as error:
             raise refuse(self._name, f"{inner.rows.whose} cannot be stored", one_line(error)) from None
@@ -505,15 +510,12 @@ class _Analysis:
         if len(known) < len(contents):
             return None
         leaves = {number: known[name] for number, name in plan.leaves.items()}
-        return (
-            f"{plan.view_class} {identity_text(self._catalyst, analysed_plan, leaves, format_schema(plan.schema), [])}"
-        )
+        return f"{plan.view_class} {identity_text(self._trees, analysed_plan, leaves, format_schema(plan.schema), [])}"
 
     def _has_python(self, plan: Plan) -> bool:
         """Whether a plan calls a Python function, whose code its text does not tell."""
         return any(
-            has_python(self._catalyst, self._catalyst.items(part.expressions()))
-            for part in parts_of(self._catalyst, plan)
+            has_python(self._trees, self._trees.items(part.expressions())) for part in parts_of(self._trees, plan)
         )
 
     def _plan_of(
@@ -563,10 +565,10 @@ class _Analysis:
             parents=tuple(read),
             columns=columns,
             schema=schema,
-            key=grouping_columns(self._catalyst, plan) if view_class == "aggregate" else (),
+            key=grouping_columns(self._trees, plan) if view_class == "aggregate" else (),
             is_changing=is_changing,
             identity=identity_text(
-                self._catalyst, plan, self._leaves, format_schema(schema), [*texts, *identities, *within]
+                self._trees, plan, self._leaves, format_schema(schema), [*texts, *identities, *within]
             ),
             definition=(self._definition.query or "").strip() if function is None else definition_text(function),
             reason=reason,
@@ -579,7 +581,7 @@ class _Analysis:
 
     def _used(self, plan: Plan) -> tuple[str, ...]:
         """The sources and the views whose rows a plan reads, in the order of their first use."""
-        leaves = (part for part in parts_of(self._catalyst, plan) if not part.children().size())
+        leaves = (part for part in parts_of(self._trees, plan) if not part.children().size())
         names = (self._leaves.get(attribute_id(leaf.output().apply(0))) for leaf in leaves)
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
@@ -624,22 +626,22 @@ class _Analysis:
             stored: the views whose stored rows are read.
         """
         kind = simple_name(plan)
-        children = self._catalyst.items(plan.children())
+        children = self._trees.items(plan.children())
         if kind == "View" and plan.isTempView():
             name = str(plan.desc().identifier().table())
             leaf = children[0]
             if name in stored or (name in self._schemas and simple_name(leaf) in LEAVES):
                 self._leaves[attribute_id(leaf.output().apply(0))] = name
-                return self._catalyst.local_relation(leaf.output())
+                return self._catalyst.rows.local_relation(leaf.output())
             if name in self._expanded or name in self._keys:
                 return self._plain(leaf, stored)
         if kind == "SubqueryAlias" or self._keeps_rows(kind, plan):
             return self._plain(children[0], stored)
         if not children:
             return plan
-        plan = self._catalyst.with_children(plan, [self._plain(child, stored) for child in children])
+        plan = self._trees.with_children(plan, [self._plain(child, stored) for child in children])
         if self._drops_duplicates(plan):
-            plan = self._catalyst.without_duplicates(plan)
+            plan = self._catalyst.plans.without_duplicates(plan)
         if simple_name(plan) == "Aggregate":
             plan = with_plain_pivot(self._catalyst, plan)
             # A view that shows closed sessions puts them together itself.
@@ -652,22 +654,22 @@ class _Analysis:
             case "Sort":
                 return not getattr(plan, "global")()
             case "GlobalLimit" | "LocalLimit":
-                return drops_nothing(self._catalyst, plan)
+                return drops_nothing(self._catalyst.plans, plan)
             case _:
                 return kind in PLACES_ROWS
 
     def _require_own_leaves(self, plan: Plan) -> None:
         """Refuses rows that are neither of a source nor of a view."""
-        for leaf in self._catalyst.leaves(plan):
-            output = self._catalyst.items(leaf.output())
+        for leaf in self._trees.leaves(plan):
+            output = self._trees.items(leaf.output())
             if not output or attribute_id(output[0]) not in self._leaves:
                 raise refuse_operator(self._name, leaf)
 
     def _drops_duplicates(self, plan: Plan) -> bool:
         """Whether an operator only keeps one of equal rows."""
         if simple_name(plan) == "Deduplicate":
-            return {attribute_id(each) for each in self._catalyst.items(plan.keys())} == {
-                attribute_id(each) for each in self._catalyst.items(plan.child().output())
+            return {attribute_id(each) for each in self._trees.items(plan.keys())} == {
+                attribute_id(each) for each in self._trees.items(plan.child().output())
             }
         return simple_name(plan) == "Distinct"
 
@@ -703,7 +705,7 @@ class _Analysis:
             require_recomputable(self._catalyst, self._name, plan, self._schemas, self._views, is_query=is_query)
         except NotIncrementalError as other:
             # A filter by the time is maintained, but for the reason that is known.
-            raise (refusal if has_temporal_filter(self._catalyst, plan) else other) from None
+            raise (refusal if has_temporal_filter(self._trees, plan) else other) from None
         apart = sorted({*sources} - {*self._materialized})
         if self._definition.on_full != "allow":
             raise full_refusal(refusal, apart) from None
@@ -715,13 +717,13 @@ class _Analysis:
         return "full", refusal.args[0].partition(" because of ")[2]
 
     def _require_group_types(self, aggregate: Plan) -> None:
-        for grouping in self._catalyst.items(aggregate.groupingExpressions()):
-            if not can_name_groups(self._catalyst, grouping):
-                kind = self._catalyst.data_type(grouping).simpleString()
+        for grouping in self._trees.items(aggregate.groupingExpressions()):
+            if not can_name_groups(self._catalyst.schemas, grouping):
+                kind = self._catalyst.schemas.data_type(grouping).simpleString()
                 raise refuse(self._name, f"grouping by {grouping.sql()} of type {kind}", "group by its parts")
 
     def _require_projection(self, plan: Plan) -> None:
-        children = self._catalyst.items(plan.children())
+        children = self._trees.items(plan.children())
         if not children:
             return
         if simple_name(plan) not in PROJECTION_OPERATORS:
@@ -731,7 +733,7 @@ class _Analysis:
             self._require_projection(child)
 
     def _result_schema(self, plan: Plan) -> pa.Schema:
-        struct = self._catalyst.struct_type(plan)
+        struct = self._catalyst.schemas.struct_type(plan)
         seen: dict[str, str] = {}
         for name in struct.names:
             if name.startswith(RESERVED_PREFIX):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, parts_of, simple_name
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.trees import Expression, Plan, Trees, attribute_id, parts_of, simple_name
 from spark_bridge.operators.limit.limit_form import drops_nothing
 from spark_bridge.plans.operators import PLACES_ROWS, ExpressionCheck, refuse, takes_row_of_order, window_arguments
 from spark_bridge.plans.total_order import LIMITS, TotalOrder, is_ordered
@@ -24,7 +25,7 @@ _OF_A_QUERY = (
 
 
 def named_leaves(
-    catalyst: Catalyst, plan: Plan, sources: Collection[str], parents: Collection[str]
+    trees: Trees, plan: Plan, sources: Collection[str], parents: Collection[str]
 ) -> Iterator[tuple[str, Plan]]:
     """Yields each use of a source or a parent in an analysed plan, also in subqueries: its name and its leaf.
 
@@ -34,14 +35,14 @@ def named_leaves(
         parents: the names of the views whose stored rows are read.
     """
     names = {*sources, *parents}
-    for part in parts_of(catalyst, plan, lambda part: _is_view_of(part, parents)):
+    for part in parts_of(trees, plan, lambda part: _is_view_of(part, parents)):
         if _is_view_of(part, names):
             yield str(part.desc().identifier().table()), part.child()
 
 
-def views_read(catalyst: Catalyst, plan: Plan, views: Collection[str]) -> Iterator[str]:
+def views_read(trees: Trees, plan: Plan, views: Collection[str]) -> Iterator[str]:
     """Yields the name of a view at each use in an analysed plan, without the views that those views read."""
-    for part in _own_parts(catalyst, plan, views):
+    for part in _own_parts(trees, plan, views):
         if _is_view_of(part, views):
             yield str(part.desc().identifier().table())
 
@@ -62,8 +63,8 @@ def require_recomputable(
         NotIncrementalError: naming the operator or the function.
     """
     check = ExpressionCheck(view, catalyst, allow_subqueries=True)
-    of_sources = {attribute_id(leaf.output().apply(0)) for _, leaf in named_leaves(catalyst, plan, sources, ())}
-    for part in _own_parts(catalyst, plan, views):
+    of_sources = {attribute_id(leaf.output().apply(0)) for _, leaf in named_leaves(catalyst.trees, plan, sources, ())}
+    for part in _own_parts(catalyst.trees, plan, views):
         kind = simple_name(part)
         if kind == "Sample":
             raise refuse(view, "Sample", "a sample is not deterministic; filter by a hash of a column instead")
@@ -74,38 +75,38 @@ def require_recomputable(
                 "rows have no order, so that any of them would stay; group by the columns, and take the others by "
                 "min_by or max_by of one that orders the rows",
             )
-        if kind in LIMITS and not is_ordered(part) and not drops_nothing(catalyst, part):
+        if kind in LIMITS and not is_ordered(part) and not drops_nothing(catalyst.plans, part):
             raise refuse(view, f"{part.nodeName()} without an order", "sort the rows first, by ORDER BY")
-        if not catalyst.items(part.children()):
+        if not catalyst.trees.items(part.children()):
             is_source = kind in LEAVES and attribute_id(part.output().apply(0)) in of_sources
             if not is_source and kind not in _ROWS_OF_ITS_OWN:
                 raise refuse(view, str(part.nodeName()), "a view reads sources and views only; declare it as a source")
         if is_query and kind not in _OF_A_QUERY:
             raise refuse(view, str(part.nodeName()), "a view is one SELECT, which runs no program and writes nothing")
-        for expression in catalyst.items(part.expressions()):
-            require_order(catalyst, view, expression)
+        for expression in catalyst.trees.items(part.expressions()):
+            require_order(catalyst.trees, view, expression)
         check.check(part)
     TotalOrder(catalyst, view).of(plan)
 
 
-def _own_parts(catalyst: Catalyst, plan: Plan, views: Collection[str]) -> Iterator[Plan]:
+def _own_parts(trees: Trees, plan: Plan, views: Collection[str]) -> Iterator[Plan]:
     """Yields every operator of a plan and of its subqueries, without those of the views that it reads."""
-    return parts_of(catalyst, plan, lambda part: _is_view_of(part, views))
+    return parts_of(trees, plan, lambda part: _is_view_of(part, views))
 
 
 def _is_view_of(plan: Plan, names: Collection[str]) -> bool:
     return simple_name(plan) == "View" and plan.isTempView() and str(plan.desc().identifier().table()) in names
 
 
-def require_order(catalyst: Catalyst, view: str, expression: Expression) -> None:
+def require_order(trees: Trees, view: str, expression: Expression) -> None:
     """Refuses a function that takes any of the rows.
 
     Raises:
         NotIncrementalError: naming the function.
     """
     if takes_row_of_order(expression):
-        for part in (*window_arguments(catalyst, expression), expression.windowSpec()):
-            require_order(catalyst, view, part)
+        for part in (*window_arguments(trees, expression), expression.windowSpec()):
+            require_order(trees, view, part)
         return
     if simple_name(expression) in _OF_ANY_ROW:
         raise refuse(
@@ -113,8 +114,8 @@ def require_order(catalyst: Catalyst, view: str, expression: Expression) -> None
             f"the aggregate function {expression.prettyName()}",
             "rows have no order; take min_by or max_by of a column that orders them",
         )
-    for child in catalyst.items(expression.children()):
-        require_order(catalyst, view, child)
+    for child in trees.items(expression.children()):
+        require_order(trees, view, child)
 
 
 def full_refusal(refusal: NotIncrementalError, apart: Sequence[str] = ()) -> NotIncrementalError:

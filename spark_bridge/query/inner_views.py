@@ -25,7 +25,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Plan, attribute_id, simple_name
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.trees import Plan, attribute_id, simple_name
 from spark_bridge.operators.cut import Cut, InnerRows, InnerView
 from spark_bridge.operators.registry import Operators
 from spark_bridge.plans.operators import ExpressionCheck
@@ -72,9 +73,9 @@ class InnerCut(Cut):
             return leaf
         match simple_name(plan):
             case "Project" | "Filter":
-                return self.catalyst.with_children(plan, [self.of(plan.child())])
+                return self.catalyst.trees.with_children(plan, [self.of(plan.child())])
             case "Aggregate":
-                return self.catalyst.with_children(plan, [self.below(plan.child())])
+                return self.catalyst.trees.with_children(plan, [self.below(plan.child())])
             case _:
                 return self._over_children(plan)
 
@@ -84,10 +85,10 @@ class InnerCut(Cut):
         return self._over_children(plan) if leaf is None else leaf
 
     def _over_children(self, plan: Plan) -> Plan:
-        children = self.catalyst.items(plan.children())
+        children = self.catalyst.trees.items(plan.children())
         if not children:
             return plan
-        plan = self.catalyst.with_children(plan, [self.below(child) for child in children])
+        plan = self.catalyst.trees.with_children(plan, [self.below(child) for child in children])
         match simple_name(plan):
             case "Aggregate":
                 return self._read(self.inner(plan, [], GROUPS), plan)
@@ -98,22 +99,22 @@ class InnerCut(Cut):
 
     def _union(self, plan: Plan) -> Plan:
         """A union of sources and other rows, which can leave: the rows of sources become an internal view."""
-        parts = self.catalyst.items(plan.children())
-        of_sources = [all(map(self._is_source, self.catalyst.leaves(part))) for part in parts]
+        parts = self.catalyst.trees.items(plan.children())
+        of_sources = [all(map(self._is_source, self.catalyst.trees.leaves(part))) for part in parts]
         if all(of_sources) or not any(of_sources):
             return plan
         read = [
             self._read(self.inner(part, [], PARTS), part) if of_source else part
             for part, of_source in zip(parts, of_sources, strict=True)
         ]
-        return self.catalyst.with_children(plan, read)
+        return self.catalyst.trees.with_children(plan, read)
 
     def _is_source(self, leaf: Plan) -> bool:
         return self.leaves[attribute_id(leaf.output().apply(0))] in self._sources
 
     def _read(self, inner: InnerView, plan: Plan) -> Plan:
         """A part by the stored rows of its internal view."""
-        leaf = self.catalyst.local_relation(inner.plan.output()).newInstance()
+        leaf = self.catalyst.rows.local_relation(inner.plan.output()).newInstance()
         self.leaves[attribute_id(leaf.output().apply(0))] = inner.name
         return self.under_columns(plan, leaf)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Plan
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.trees import Plan
 from spark_bridge.operators.group.aggregate_calls import AggregateCall, Removal, aggregate_calls
 from spark_bridge.plans.columns import aggregate_of, look_up_columns
 from spark_bridge.plans.view_plan import ViewPlan
@@ -59,7 +60,7 @@ def _names(calls: Iterable[AggregateCall], kind: Removal) -> str:
 
 def _rows_read(catalyst: Catalyst, aggregate: Plan, leaves: Mapping[int, str]) -> str:
     """The rows from which groups are computed again."""
-    grouping = catalyst.items(aggregate.groupingExpressions())
+    grouping = catalyst.trees.items(aggregate.groupingExpressions())
     columns = look_up_columns(catalyst, aggregate.child(), leaves, grouping)
     return " and ".join(
         f"those with their {' and '.join(columns[leaf])} of {leaf}" if columns[leaf] else f"all rows of {leaf}"

@@ -14,8 +14,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_bridge.engine.catalyst.arrow_frames import spark_schema
-from spark_bridge.engine.catalyst.catalyst import UNREADABLE, Catalyst, Plan, analysed, parts_of, simple_name
+from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.current_rows import RowKeys, current_rows
+from spark_bridge.engine.catalyst.leaf_plans import UNREADABLE
+from spark_bridge.engine.catalyst.queries import analysed
+from spark_bridge.engine.catalyst.trees import Plan, parts_of, simple_name
 from spark_bridge.engine.session.spark_errors import one_line
 from spark_bridge.plans.planned_view import PlannedView
 from spark_bridge.plans.view_definition import ViewDefinition
@@ -36,17 +39,17 @@ def names_read(catalyst: Catalyst, definition: ViewDefinition, names: Collection
     if definition.query is None:
         return definition.mentions(names)
     try:
-        plans = [catalyst.parse(definition.query)]
+        plans = [catalyst.queries.parse(definition.query)]
     except PySparkException:
         return definition.mentions(names)  # the analysis says what is wrong
     read = set()
     while plans:
-        for part in parts_of(catalyst, plans.pop()):
+        for part in parts_of(catalyst.trees, plans.pop()):
             match simple_name(part):
                 case "UnresolvedRelation":
                     read.add(str(part.multipartIdentifier().mkString(".")).lower())
                 case "UnresolvedWith":
-                    plans += [each._2() for each in catalyst.items(part.cteRelations())]
+                    plans += [each._2() for each in catalyst.trees.items(part.cteRelations())]
     return frozenset(name for name in names if name.lower() in read)
 
 
@@ -104,8 +107,8 @@ class SparkAnalysis:
         """
         with self._tables(self._view_frames()):
             plan = self._of_query() if self._definition.function is None else self._of_function()
-        plan = self._catalyst.inline_common_tables(plan)
-        if self._catalyst.is_instance(plan, "catalyst.plans.logical.Command"):
+        plan = self._catalyst.queries.inline_common_tables(plan)
+        if self._catalyst.trees.is_instance(plan, "catalyst.plans.logical.Command"):
             raise ViewError(f"view {self._name!r}: {plan.nodeName()} is not a query; write a SELECT over a source")
         return plan
 
@@ -133,7 +136,7 @@ class SparkAnalysis:
             unreadable=self._unreadable,
             keys=self._keys,
         )
-        return self._catalyst.frame(analysis.analysed_plan())
+        return self._catalyst.queries.frame(analysis.analysed_plan())
 
     @contextmanager
     def _tables(self, views: Mapping[str, DataFrame]) -> Iterator[None]:
@@ -168,11 +171,11 @@ class SparkAnalysis:
         frame = DataFrame(session.createDataFrame(empty, session.parseDataType(struct.json())), self._spark)
         if not self._unreadable:
             return frame
-        return self._catalyst.frame(self._catalyst.unreadable_rows(analysed(frame).output()))
+        return self._catalyst.queries.frame(self._catalyst.rows.unreadable_rows(analysed(frame).output()))
 
     def _of_query(self) -> Plan:
         try:
-            return self._catalyst.analyse(self._catalyst.parse(self._definition.query or ""))
+            return self._catalyst.queries.analyse(self._catalyst.queries.parse(self._definition.query or ""))
         except PySparkException as error:
             raise self._spark_error(error) from None
 

@@ -48,7 +48,7 @@ EQUALITY_MUTANTS = (
     ),
     Mutant(
         "rows stay as Arrow columns on their way through the driver",
-        "spark_bridge/engine/catalyst/row_chain.java",
+        "spark_bridge/engine/execution/row_chain.java",
         (("return copied == null ? row : copied.apply(row);", "return row;"),),
         shown_by="tests/spark_bridge/test_null_elements.py::test_a_view_over_null_elements_equals_spark",
     ),

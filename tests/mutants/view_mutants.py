@@ -16,8 +16,8 @@ _SIDES = "spark_bridge/changes/sides.py"
 _POSITIONS = "spark_bridge/changes/joined_positions.py"
 _TIER, _KEPT = "spark_bridge/changes/memory_tier.py", "tests/spark_bridge/changes/test_memory_tier.py"
 _EPOCH_TIMES = "tests/spark_bridge/engine/catalyst/test_epoch_timestamps.py"
-_COMPILED = "tests/spark_bridge/engine/catalyst/test_compiled_rows.py"
-_PLANNED_ONCE = "tests/spark_bridge/engine/catalyst/test_planned_once.py"
+_COMPILED = "tests/spark_bridge/engine/execution/test_compiled_rows.py"
+_PLANNED_ONCE = "tests/spark_bridge/engine/execution/test_planned_once.py"
 _WINDOWS = "tests/spark_bridge/operators/window/test_windows.py::test_window_is_sparks_answer_at_every_epoch"
 _LIMITS = "tests/spark_bridge/operators/limit/test_limits.py"
 _VALUES = "tests/spark_bridge/operators/scalar_subquery/test_single_values.py"
@@ -27,9 +27,9 @@ _BESIDE, _FORM = (
     "spark_bridge/operators/scalar_subquery/scalar_subquery_operator.py",
     "spark_bridge/operators/scalar_subquery/scalar_subquery_form.py",
 )
-_DRIVER_PLAN = "spark_bridge/engine/catalyst/driver_plan.py"
-_ROW_CHAIN = "spark_bridge/engine/catalyst/row_chain.java"
-_IN_DRIVER = "tests/spark_bridge/engine/catalyst/test_driver_plan.py"
+_DRIVER_PLAN = "spark_bridge/engine/execution/driver_plan.py"
+_ROW_CHAIN = "spark_bridge/engine/execution/row_chain.java"
+_IN_DRIVER = "tests/spark_bridge/engine/execution/test_driver_plan.py"
 _SESSION_WINDOWS = "spark_bridge/operators/window/session_windows.py"
 _SESSIONS = "tests/spark_bridge/operators/window/test_sessions.py"
 _WHOLE = "tests/spark_bridge/operators/global_window/test_whole_queries.py"
@@ -124,7 +124,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "groups pass a filter that is never true",
-        "spark_bridge/engine/catalyst/planned_once.py",
+        "spark_bridge/engine/execution/planned_once.py",
         (("        if not self._reads_leaf:\n", "        if not self._output:\n"),),
         shown_by=f"{_PLANNED_ONCE}::test_a_filter_that_is_never_true_passes_no_row",
     ),
@@ -292,7 +292,7 @@ VIEW_MUTANTS = (
     Mutant(
         "the groups of many rows are not put together after the shuffle",
         "spark_bridge/operators/group/partial_aggregation.py",
-        (("            plan = self._catalyst.with_children(self._together, [plan])\n", ""),),
+        (("            plan = self._catalyst.trees.with_children(self._together, [plan])\n", ""),),
         shown_by="tests/spark_bridge/ingest/test_stored_span.py",
     ),
     Mutant(
@@ -322,7 +322,7 @@ VIEW_MUTANTS = (
     Mutant(
         "tied rows have the order in which they come",
         "spark_bridge/plans/total_order.py",
-        (("order += self.ties(order, catalyst.items(plan.child().output()))", "order += []"),),
+        (("order += self.ties(order, catalyst.trees.items(plan.child().output()))", "order += []"),),
         shown_by="tests/spark_bridge/plans/test_total_order.py",
     ),
     Mutant(
@@ -410,7 +410,7 @@ VIEW_MUTANTS = (
     Mutant(
         "equal aggregations of two sources are one internal view",
         "spark_bridge/operators/cut.py",
-        (("identity_text(catalyst, inner, self.leaves,", "identity_text(catalyst, inner, {},"),),
+        (("identity_text(catalyst.trees, inner, self.leaves,", "identity_text(catalyst.trees, inner, {},"),),
         shown_by=f"{_CUT}::test_aggregations_of_two_sources_with_equal_columns_are_two_views",
     ),
     Mutant(
@@ -720,7 +720,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "compiled code keeps the time of its first epoch",
-        "spark_bridge/engine/catalyst/leaves.py",
+        "spark_bridge/engine/execution/leaves.py",
         (("if len(names) == 1 and not has_time else", "if len(names) == 1 else"),),
         shown_by=f"{_EPOCH_TIMES}::test_the_code_of_few_rows_keeps_no_time",
     ),
@@ -793,7 +793,12 @@ VIEW_MUTANTS = (
     Mutant(
         "a window sees the rows before and after as one",
         "spark_bridge/operators/window/window_form.py",
-        (("keys = [*more, *catalyst.items(each.partitionSpec())]", "keys = catalyst.items(each.partitionSpec())"),),
+        (
+            (
+                "keys = [*more, *catalyst.trees.items(each.partitionSpec())]",
+                "keys = catalyst.trees.items(each.partitionSpec())",
+            ),
+        ),
         shown_by=f"{_WINDOWS}[running]",
     ),
     Mutant(
@@ -895,7 +900,12 @@ VIEW_MUTANTS = (
     Mutant(
         "a value of the groups stands beside the rows below them",
         "spark_bridge/operators/scalar_subquery/single_values.py",
-        (("of_groups.put_into(catalyst.rewrite(value, part_of_group))", "catalyst.rewrite(value, part_of_group)"),),
+        (
+            (
+                "of_groups.put_into(catalyst.trees.rewrite(value, part_of_group))",
+                "catalyst.rewrite(value, part_of_group)",
+            ),
+        ),
         shown_by=f"{_BESIDE_EVERY_EPOCH}[share]",
     ),
     Mutant(
@@ -1085,7 +1095,7 @@ VIEW_MUTANTS = (
     Mutant(
         "a group without a window stays open for ever",
         "spark_bridge/query/analysis.py",
-        (("if has_grouping_sets(self._catalyst, aggregate):", "if False:"),),
+        (("if has_grouping_sets(self._catalyst.trees, aggregate):", "if False:"),),
         shown_by="tests/spark_bridge/operators/group/test_closing_views.py::"
         "test_what_cannot_be_closed_is_refused_with_the_reason",
     ),
@@ -1384,7 +1394,12 @@ VIEW_MUTANTS = (
     Mutant(
         "a PIVOT takes null for no value",
         "spark_bridge/operators/group/aggregate_functions.py",
-        (("catalyst.expressions.EqualNullSafe(key, wanted)", "catalyst.expressions.EqualTo(key, wanted)"),),
+        (
+            (
+                "catalyst.expressions.classes.EqualNullSafe(key, wanted)",
+                "catalyst.expressions.classes.EqualTo(key, wanted)",
+            ),
+        ),
         shown_by=f"{_INTERNAL}::test_a_query_that_groups_within_equals_sparks_answer_at_every_epoch[pivoted]",
     ),
     Mutant(

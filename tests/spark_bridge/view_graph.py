@@ -16,8 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.backfill.stored_history import StoredHistory
 from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
-from spark_bridge.engine.catalyst.catalyst import Catalyst, analysed
+from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.current_rows import RowKeys
+from spark_bridge.engine.catalyst.queries import analysed
 from spark_bridge.ingest.epoch_rows import EpochViews
 from spark_bridge.ingest.history import HistoryPiece
 from spark_bridge.materializer import Materializer
@@ -165,7 +166,7 @@ class ViewGraph(CorrectedView):
             else:
                 frame = definition.function(**{each: spark.table(each) for each in definition.parameters})
             if _may_have_ties(definition):
-                frame = catalyst.frame(TotalOrder(catalyst, definition.name).of(analysed(frame)))
+                frame = catalyst.queries.frame(TotalOrder(catalyst, definition.name).of(analysed(frame)))
             if definition.name in read:
                 # Spark refuses some queries that read the plan of another one twice.
                 frame = frame_of_table(spark, _collected(frame))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, parts_of, simple_name
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.trees import Expression, Plan, Trees, parts_of, simple_name
 
 _KINDS = frozenset({"CurrentTimestamp", "Now", "CurrentDate", "LocalTimestamp"})
 _CLOCK_WORDS = frozenset({"now", "today", "tomorrow", "yesterday"})
@@ -25,12 +26,12 @@ def is_epoch_timestamp(expression: Expression) -> bool:
     return simple_name(expression) in _KINDS
 
 
-def has_epoch_timestamp(catalyst: Catalyst, expression: Expression) -> bool:
+def has_epoch_timestamp(trees: Trees, expression: Expression) -> bool:
     """Whether an expression or a part of it gives the time of its computation."""
-    if not catalyst.may_have(expression, "CURRENT_LIKE"):
+    if not trees.may_have(expression, "CURRENT_LIKE"):
         return False
-    children = catalyst.items(expression.children())
-    return is_epoch_timestamp(expression) or any(has_epoch_timestamp(catalyst, each) for each in children)
+    children = trees.items(expression.children())
+    return is_epoch_timestamp(expression) or any(has_epoch_timestamp(trees, each) for each in children)
 
 
 def is_wall_clock(expression: Expression) -> bool:
@@ -74,21 +75,21 @@ def with_time(catalyst: Catalyst, plan: Plan, time_us: int) -> Plan:
     timestamps = EpochTimestamps(catalyst)
 
     def within(expression: Expression) -> Expression:
-        return catalyst.rewrite(expression, replaced)
+        return catalyst.trees.rewrite(expression, replaced)
 
     def replaced(part: Expression) -> Expression | None:
         if is_epoch_timestamp(part):
             return timestamps.put_in(part)
-        return part.withNewPlan(of(part.plan())) if catalyst.is_instance(part, _SUBQUERY) else None
+        return part.withNewPlan(of(part.plan())) if catalyst.trees.is_instance(part, _SUBQUERY) else None
 
     def of(part: Plan) -> Plan:
-        if not catalyst.may_have(part, "CURRENT_LIKE"):
+        if not catalyst.trees.may_have(part, "CURRENT_LIKE"):
             return part
-        children = catalyst.items(part.children())
-        part = catalyst.with_children(part, map(of, children)) if children else part
-        if not any(catalyst.may_have(each, "CURRENT_LIKE") for each in catalyst.items(part.expressions())):
+        children = catalyst.trees.items(part.children())
+        part = catalyst.trees.with_children(part, map(of, children)) if children else part
+        if not any(catalyst.trees.may_have(each, "CURRENT_LIKE") for each in catalyst.trees.items(part.expressions())):
             return part
-        return catalyst.with_expressions(part, within) or part
+        return catalyst.plans.with_expressions(part, within) or part
 
     plan = of(plan)
     timestamps.set_time(time_us)
@@ -118,13 +119,13 @@ class EpochTimestamps:
 
     def are_in(self, plan: Plan) -> bool:
         """Whether an analysed plan has such an expression."""
-        if not self._catalyst.may_have(plan, "CURRENT_LIKE"):
+        if not self._catalyst.trees.may_have(plan, "CURRENT_LIKE"):
             return False
-        parts = parts_of(self._catalyst, plan)
+        parts = parts_of(self._catalyst.trees, plan)
         return any(
-            has_epoch_timestamp(self._catalyst, each)
+            has_epoch_timestamp(self._catalyst.trees, each)
             for part in parts
-            for each in self._catalyst.items(part.expressions())
+            for each in self._catalyst.trees.items(part.expressions())
         )
 
     def put_into(self, plan: Plan) -> Plan:
@@ -133,38 +134,45 @@ class EpochTimestamps:
         The plan is a projection below at most one Aggregate; the analysis refuses such an expression above it.
         """
         catalyst = self._catalyst
-        if not catalyst.may_have(plan, "CURRENT_LIKE"):
+        if not catalyst.trees.may_have(plan, "CURRENT_LIKE"):
             return plan
-        children = [self.put_into(child) for child in catalyst.items(plan.children())]
-        if not any(has_epoch_timestamp(catalyst, each) for each in catalyst.items(plan.expressions())):
-            return catalyst.with_children(plan, children) if children else plan
+        children = [self.put_into(child) for child in catalyst.trees.items(plan.children())]
+        if not any(has_epoch_timestamp(catalyst.trees, each) for each in catalyst.trees.items(plan.expressions())):
+            return catalyst.trees.with_children(plan, children) if children else plan
         match simple_name(plan):
             case "Project":
-                return catalyst.project(self._all_put_in(plan.projectList()), children[0])
+                return catalyst.plans.project(self._all_put_in(plan.projectList()), children[0])
             case "Filter":
-                return catalyst.filter(self.put_in(plan.condition()), children[0])
+                return catalyst.plans.filter(self.put_in(plan.condition()), children[0])
             case "Aggregate":
                 grouping = self._all_put_in(plan.groupingExpressions())
                 values = self._all_put_in(plan.aggregateExpressions())
-                return catalyst.aggregate(grouping, values, children[0])
+                return catalyst.plans.aggregate(grouping, values, children[0])
             case "Generate":
-                return catalyst.generate(plan, self.put_in(plan.generator()), children[0])
+                return catalyst.plans.generate(plan, self.put_in(plan.generator()), children[0])
             case "Expand":
-                projections = [self._all_put_in(each) for each in catalyst.items(plan.projections())]
-                return catalyst.expand(projections, plan.output(), children[0])
+                projections = [self._all_put_in(each) for each in catalyst.trees.items(plan.projections())]
+                return catalyst.plans.expand(projections, plan.output(), children[0])
             case other:
                 raise AssertionError(f"{other} is not a projection")
 
     def _all_put_in(self, expressions: Any) -> list[Expression]:
-        return [self.put_in(each) for each in self._catalyst.items(expressions)]
+        return [self.put_in(each) for each in self._catalyst.trees.items(expressions)]
 
     def put_in(self, expression: Expression) -> Expression:
         """The analysed expression with the settable time."""
-        return self._catalyst.rewrite(expression, lambda part: self._time(part) if is_epoch_timestamp(part) else None)
+        return self._catalyst.trees.rewrite(
+            expression, lambda part: self._time(part) if is_epoch_timestamp(part) else None
+        )
 
     def _time(self, timestamp: Expression) -> Expression:
         if self._holder is None:
-            self._holder = self._catalyst.shared_number()
+            self._holder = self._catalyst.expressions.shared_number()
         catalyst = self._catalyst
-        time = catalyst.call(catalyst.java_object(self._holder), "get", [catalyst.number(0)], catalyst.timestamp_type)
-        return catalyst.cast(time, timestamp.dataType())
+        time = catalyst.expressions.call(
+            catalyst.expressions.java_object(self._holder),
+            "get",
+            [catalyst.expressions.number(0)],
+            catalyst.expressions.timestamp_type,
+        )
+        return catalyst.expressions.cast(time, timestamp.dataType())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from spark_bridge.engine.catalyst.catalyst import Expression, Plan, attribute_id
+from spark_bridge.engine.catalyst.trees import Expression, Plan, attribute_id
 from spark_bridge.operators.cut import Cut, InnerRows, unique_names
 from spark_bridge.operators.global_window.global_window_plan import GlobalWindowPlan
 from spark_bridge.plans.operator_plan import ROWS
@@ -30,12 +30,12 @@ def cut_all_rows(cut: Cut, plan: Plan, rows: Plan, over: _Over, what: str, text:
         what: the query, for messages.
         text: the query, for people.
     """
-    catalyst, columns = cut.catalyst, cut.catalyst.items(plan.output())
+    catalyst, columns = cut.catalyst, cut.catalyst.trees.items(plan.output())
     cut.require_values(columns, what)
     below = cut.below(rows)
     inner = cut.inner(below, [], ALL_ROWS)
     names = unique_names(str(each.name()) for each in columns)
-    leaf = catalyst.local_relation(inner.plan.output()).newInstance()
+    leaf = catalyst.rows.local_relation(inner.plan.output()).newInstance()
     query = over(leaf, cut.renamed(below, leaf), names)
     leaves = {attribute_id(leaf.output().apply(0)): ROWS}
     window = GlobalWindowPlan(
@@ -43,10 +43,10 @@ def cut_all_rows(cut: Cut, plan: Plan, rows: Plan, over: _Over, what: str, text:
         rows=inner.name,
         names=names,
         text=text,
-        identity=identity_text(catalyst, query, dict.fromkeys(leaves, inner.name), "", []),
+        identity=identity_text(catalyst.trees, query, dict.fromkeys(leaves, inner.name), "", []),
         query=query,
-        schema=catalyst.arrow_schema(query),
+        schema=catalyst.schemas.arrow_schema(query),
         leaves=leaves,
     )
-    result = cut.add(window, catalyst.items(query.output()))
+    result = cut.add(window, catalyst.trees.items(query.output()))
     return cut.under_columns(plan, result)

@@ -22,7 +22,7 @@ from spark_bridge.changes.change_set import with_weights
 from spark_bridge.changes.equal_rows import different
 from spark_bridge.changes.parents import Parents
 from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, table_of_frame
-from spark_bridge.engine.catalyst.leaves import LeafRows, graft, with_weight
+from spark_bridge.engine.execution.leaves import LeafRows, graft, with_weight
 from spark_bridge.operators.global_window.all_rows_cut import ALL_ROWS
 from spark_bridge.operators.global_window.global_window_plan import GlobalWindowPlan
 from spark_bridge.operators.operator import Operator, OperatorInput
@@ -80,7 +80,7 @@ def _rows(parents: Parents, plan: GlobalWindowPlan, version: ViewVersion) -> tup
 
 def _over(parents: Parents, plan: GlobalWindowPlan, rows: LeafRows, nbytes: int) -> DataFrame:
     catalyst = parents.catalyst_for(nbytes)
-    return catalyst.frame(graft(catalyst, plan.query, plan.leaves, {ROWS: rows}))
+    return catalyst.queries.frame(graft(catalyst, plan.query, plan.leaves, {ROWS: rows}))
 
 
 def _net_rows(both: DataFrame, columns: list[str]) -> DataFrame:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pyspark.sql.types import DecimalType, IntegralType
 
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.trees import Expression, Plan, Trees, simple_name
 from spark_bridge.operators.group.aggregate_functions import maintained_function
 from spark_bridge.operators.group.buffers import DeclarativeBuffer, TypedBuffer
 from spark_bridge.plans.columns import aggregate_of, same
@@ -62,7 +63,7 @@ class AggregateCall:
     @property
     def inputs(self) -> list[Expression]:
         """The function's arguments that depend on the row; constants are a part of the function."""
-        return [child for child in self._catalyst.items(self.function.children()) if not child.foldable()]
+        return [child for child in self._catalyst.trees.items(self.function.children()) if not child.foldable()]
 
     @property
     def filter(self) -> Expression | None:
@@ -86,7 +87,7 @@ class AggregateCall:
         if kind in ("Min", "Max"):
             return "kept"
         if kind in ("Sum", "Average"):
-            value_type = self._catalyst.data_type(self._catalyst.items(self.function.children())[0])
+            value_type = self._catalyst.schemas.data_type(self._catalyst.trees.items(self.function.children())[0])
             # The hidden sum of an average of integers is over other values, so it would count them apart.
             exact = DecimalType if kind == "Average" and self.is_distinct else IntegralType | DecimalType
             return "subtracted" if isinstance(value_type, exact) else "lost"
@@ -100,10 +101,10 @@ class AggregateCall:
             condition: of FILTER, if any.
         """
         given = iter(inputs)
-        children = self._catalyst.items(self.function.children())
+        children = self._catalyst.trees.items(self.function.children())
         children = [child if child.foldable() else next(given) for child in children]
-        function = self._catalyst.with_children(self.function, children) if children else self.function
-        return function.toAggregateExpression(False, self._catalyst.option(condition))
+        function = self._catalyst.trees.with_children(self.function, children) if children else self.function
+        return function.toAggregateExpression(False, self._catalyst.scala.option(condition))
 
     def is_call(self, expression: Expression) -> bool:
         """Whether another expression is the same call."""
@@ -112,15 +113,15 @@ class AggregateCall:
     def _check(self, view: str) -> None:
         name = self.name
         for attribute in self.buffer.attributes:
-            if not can_be_stored(self._catalyst, attribute):
-                kind = self._catalyst.data_type(attribute).simpleString()
+            if not can_be_stored(self._catalyst.schemas, attribute):
+                kind = self._catalyst.schemas.data_type(attribute).simpleString()
                 advice = "aggregate its seconds instead" if "interval" in kind else "use values of another type"
                 raise refuse(view, f"{name} over an interval" if "interval" in kind else f"{name} over {kind}", advice)
         if not self.is_distinct:
             return
         for value in self.inputs:
-            if not can_name_groups(self._catalyst, value):
-                kind = self._catalyst.data_type(value).simpleString()
+            if not can_name_groups(self._catalyst.schemas, value):
+                kind = self._catalyst.schemas.data_type(value).simpleString()
                 raise refuse(view, f"{name}(DISTINCT ...) over values of type {kind}", "use their parts instead")
 
 
@@ -131,8 +132,8 @@ def aggregate_calls(catalyst: Catalyst, view: str, aggregate: Plan) -> list[Aggr
         NotIncrementalError: one of them cannot be maintained.
     """
     calls: list[AggregateCall] = []
-    for expression in catalyst.items(aggregate.aggregateExpressions()):
-        for found in _aggregate_expressions(catalyst, expression):
+    for expression in catalyst.trees.items(aggregate.aggregateExpressions()):
+        for found in _aggregate_expressions(catalyst.trees, expression):
             if not any(call.is_call(found) for call in calls):
                 calls.append(AggregateCall(catalyst, view, found))
     return calls
@@ -156,7 +157,7 @@ def with_helper_aggregates(catalyst: Catalyst, view: str, calls: Sequence[Aggreg
         if not any(known.is_call(expression) for known in together):
             together.append(AggregateCall(catalyst, view, expression))
 
-    add(catalyst.count_of_rows())
+    add(catalyst.functions.count_of_rows())
     for call in together:  # it grows: the hidden sum of an average needs a count, too
         for each in helper_aggregates_of(catalyst, call):
             add(each)
@@ -168,10 +169,10 @@ def helper_aggregates_of(catalyst: Catalyst, call: AggregateCall) -> list[Expres
     kind = simple_name(call.function)
     if call.removal != "subtracted" or kind == "Count":
         return []
-    value = catalyst.items(call.function.children())[0]
-    count = catalyst.count(value, call.filter, is_distinct=call.is_distinct)
-    of_integers = isinstance(catalyst.data_type(value), IntegralType)
-    return [catalyst.exact_sum(value, call.filter), count] if kind == "Average" and of_integers else [count]
+    value = catalyst.trees.items(call.function.children())[0]
+    count = catalyst.functions.count(value, call.filter, is_distinct=call.is_distinct)
+    of_integers = isinstance(catalyst.schemas.data_type(value), IntegralType)
+    return [catalyst.functions.exact_sum(value, call.filter), count] if kind == "Average" and of_integers else [count]
 
 
 def call_texts(catalyst: Catalyst, view: ViewPlan, calls: Sequence[AggregateCall]) -> tuple[str, list[str]]:
@@ -227,9 +228,7 @@ def missing_calls(catalyst: Catalyst, before: ViewPlan, after: ViewPlan) -> Miss
     return None if of_call and len(anywhere) == len(of_call) else Missing(shown, anywhere)
 
 
-def _aggregate_expressions(catalyst: Catalyst, expression: Expression) -> list[Expression]:
+def _aggregate_expressions(trees: Trees, expression: Expression) -> list[Expression]:
     if simple_name(expression) == "AggregateExpression":
         return [expression]
-    return [
-        found for child in catalyst.items(expression.children()) for found in _aggregate_expressions(catalyst, child)
-    ]
+    return [found for child in trees.items(expression.children()) for found in _aggregate_expressions(trees, child)]

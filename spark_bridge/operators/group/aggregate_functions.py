@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import functions as F
 
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.trees import Expression, Plan, simple_name
 from spark_bridge.plans.operators import refuse
 
 _MOMENTS = frozenset({"StddevPop", "StddevSamp", "VariancePop", "VarianceSamp", "Skewness", "Kurtosis"})
@@ -75,7 +76,7 @@ def maintained_function(catalyst: Catalyst, view: str, function: Expression) -> 
         NotIncrementalError: the function cannot be maintained.
     """
     called = function
-    while catalyst.is_instance(function, "catalyst.expressions.RuntimeReplaceable"):
+    while catalyst.trees.is_instance(function, "catalyst.expressions.RuntimeReplaceable"):
         function = function.replacement()
     kind = simple_name(function)
     if kind in _DECLARATIVE:
@@ -106,10 +107,10 @@ def _sketch(catalyst: Catalyst, view: str, function: Expression) -> Expression:
             f"approx_count_distinct with an error of {wanted:g}",
             f"the smallest is {error_of(_LARGEST_LG_K):.2g}; use count(DISTINCT ...)",
         )
-    value = catalyst.normalised(function.child())
-    hashed = F.when(catalyst.column(value).isNotNull(), F.xxhash64(catalyst.column(value)))
-    return catalyst.expressions.aggregate.HllSketchAgg(
-        catalyst.expression(hashed), catalyst.expression(F.lit(lg_k)), 0, 0
+    value = catalyst.expressions.normalised(function.child())
+    hashed = F.when(catalyst.queries.column(value).isNotNull(), F.xxhash64(catalyst.queries.column(value)))
+    return catalyst.expressions.classes.aggregate.HllSketchAgg(
+        catalyst.queries.expression(hashed), catalyst.queries.expression(F.lit(lg_k)), 0, 0
     )
 
 
@@ -135,9 +136,9 @@ def with_plain_pivot(catalyst: Catalyst, aggregate: Plan) -> Plan:
 
     def plain(column: Expression) -> Expression:
         calls = _calls_of(catalyst, column)
-        return column if calls is None else catalyst.alias_as(calls, column)
+        return column if calls is None else catalyst.expressions.alias_as(calls, column)
 
-    return catalyst.with_expressions(aggregate, plain) or aggregate
+    return catalyst.plans.with_expressions(aggregate, plain) or aggregate
 
 
 def _calls_of(catalyst: Catalyst, column: Expression) -> Expression | None:
@@ -154,8 +155,8 @@ def _greatest(catalyst: Catalyst, pivot: Expression) -> Expression | None:
     if simple_name(key.dataType()) in _WITH_NAN:
         return None
     calls = list[Expression]()
-    for wanted in catalyst.constants(pivot.pivotColumnValues(), key.dataType()):
-        condition = catalyst.expressions.EqualNullSafe(key, wanted)
-        function = catalyst.expressions.aggregate.Max(value)
-        calls.append(function.toAggregateExpression(False, catalyst.option(condition)))
-    return catalyst.expressions.CreateArray(catalyst.seq(calls))
+    for wanted in catalyst.expressions.constants(pivot.pivotColumnValues(), key.dataType()):
+        condition = catalyst.expressions.classes.EqualNullSafe(key, wanted)
+        function = catalyst.expressions.classes.aggregate.Max(value)
+        calls.append(function.toAggregateExpression(False, catalyst.scala.option(condition)))
+    return catalyst.expressions.classes.CreateArray(catalyst.scala.seq(calls))

@@ -19,8 +19,9 @@ import pyarrow.compute as pc
 from actors.sources.event_time import event_times_us
 from spark_bridge.engine.catalyst.arrow_frames import frame_of_table, table_of_frame
 from spark_bridge.engine.catalyst.carried_column import with_carried_column
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan
-from spark_bridge.engine.catalyst.leaves import Leaves, RowsOver, rows_over
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.trees import Expression, Plan
+from spark_bridge.engine.execution.leaves import Leaves, RowsOver, rows_over
 from spark_bridge.operators.group.aggregate_calls import (
     AggregateCall,
     aggregate_calls,
@@ -125,7 +126,7 @@ class AggregatePlan:
         self._window = None if view.closing is None else view.closing.position
         aggregate = aggregate_of(view.plan)
         self._rows = aggregate.child()
-        self._grouping = catalyst.items(aggregate.groupingExpressions())
+        self._grouping = catalyst.trees.items(aggregate.groupingExpressions())
         calls = aggregate_calls(catalyst, view.name, aggregate)
         own = len(calls)
         subtracts = subtracts and can_be_subtracted(calls, counts=counts)
@@ -207,7 +208,7 @@ class AggregatePlan:
         """
         if self._changed is None:
             weighted = with_carried_column(self._catalyst, self._rows, WEIGHT_FIELD)
-            grouping = [*self._grouping, self._catalyst.items(weighted.output())[-1]]
+            grouping = [*self._grouping, self._catalyst.trees.items(weighted.output())[-1]]
             self._changed = weighted, PartialAggregation(self._catalyst, weighted, grouping, self._plain_calls)
         plan, aggregation = self._changed
         rows = self._over(plan, leaves)
@@ -370,8 +371,8 @@ class AggregatePlan:
         """Source → the columns that the rows need for the grouping, and for the calls that they reach."""
         catalyst = self._catalyst
         values = [*self._grouping, *(each.call.expression for each in self._plain_calls)]
-        named = [catalyst.alias(each, f"__sw_{number}") for number, each in enumerate(values)]
-        return used_columns(catalyst, catalyst.aggregate(self._grouping, named, self._rows), self._leaves)
+        named = [catalyst.expressions.alias(each, f"__sw_{number}") for number, each in enumerate(values)]
+        return used_columns(catalyst, catalyst.plans.aggregate(self._grouping, named, self._rows), self._leaves)
 
     def rows_of_groups(self, leaves: Leaves, groups: pa.Table, columns: Mapping[str, Expression]) -> pa.Table:
         """The columns of the rows that are in some groups.
@@ -382,8 +383,10 @@ class AggregatePlan:
         """
         catalyst = self._catalyst
         rows = self._of_groups(self._over(self._rows, leaves).plan, groups)
-        plan = catalyst.analyse(catalyst.project([catalyst.alias(each, name) for name, each in columns.items()], rows))
-        return table_of_frame(catalyst.frame(plan), catalyst.arrow_schema(plan))
+        plan = catalyst.queries.analyse(
+            catalyst.plans.project([catalyst.expressions.alias(each, name) for name, each in columns.items()], rows)
+        )
+        return table_of_frame(catalyst.queries.frame(plan), catalyst.schemas.arrow_schema(plan))
 
     def exchange(self, gone: EpochPartials, new: EpochPartials, stored: pa.Table) -> ExchangedGroups:
         """Merges new rows into the touched groups, without the rows that leave.
@@ -413,13 +416,15 @@ class AggregatePlan:
 
     def _of_groups(self, rows: Plan, groups: pa.Table) -> Plan:
         wanted = groups.select(range(1, groups.num_columns))
-        attributes = self._catalyst.attributes(wanted.schema)
-        leaf = self._catalyst.leaf(self._catalyst.seq(attributes), frame_of_table(self._catalyst.spark, wanted))
+        attributes = self._catalyst.schemas.attributes(wanted.schema)
+        leaf = self._catalyst.rows.leaf(
+            self._catalyst.scala.seq(attributes), frame_of_table(self._catalyst.spark, wanted)
+        )
         pairs = [
-            (self._catalyst.normalised(grouping), attribute)
+            (self._catalyst.expressions.normalised(grouping), attribute)
             for grouping, attribute in zip(self._grouping, attributes, strict=True)
         ]
-        return self._catalyst.analyse(self._catalyst.semi_join(rows, leaf, pairs))
+        return self._catalyst.queries.analyse(self._catalyst.plans.semi_join(rows, leaf, pairs))
 
     def _plain_partials(self) -> PartialAggregation | None:
         """The aggregation over all rows; None if all calls are DISTINCT, and their values have every group."""

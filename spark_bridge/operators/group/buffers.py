@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, attribute_id
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.trees import Expression, attribute_id
 
 
 class DeclarativeBuffer:
@@ -19,22 +20,24 @@ class DeclarativeBuffer:
     def __init__(self, catalyst: Catalyst, function: Expression) -> None:
         self._catalyst = catalyst
         self._function = function
-        self.attributes = catalyst.items(function.aggBufferAttributes())
+        self.attributes = catalyst.trees.items(function.aggBufferAttributes())
 
     def initial(self) -> list[Expression]:
         """The buffer of no rows."""
-        return self._catalyst.items(self._function.initialValues())
+        return self._catalyst.trees.items(self._function.initialValues())
 
     def merged(self, left: Sequence[Expression], right: Sequence[Expression]) -> list[Expression]:
         """The buffer of two buffers together."""
         values = self._by_id(self.attributes, left)
-        values.update(self._by_id(self._catalyst.items(self._function.inputAggBufferAttributes()), right))
-        merges = self._catalyst.items(self._function.mergeExpressions())
-        return [self._catalyst.substitute(each, values) for each in merges]
+        values.update(self._by_id(self._catalyst.trees.items(self._function.inputAggBufferAttributes()), right))
+        merges = self._catalyst.trees.items(self._function.mergeExpressions())
+        return [self._catalyst.trees.substitute(each, values) for each in merges]
 
     def value(self, buffer: Sequence[Expression]) -> Expression:
         """The function's value."""
-        return self._catalyst.substitute(self._function.evaluateExpression(), self._by_id(self.attributes, buffer))
+        return self._catalyst.trees.substitute(
+            self._function.evaluateExpression(), self._by_id(self.attributes, buffer)
+        )
 
     def value_position(self) -> int | None:
         """The position in the buffer that holds the function's value, or None if the value is computed."""
@@ -59,32 +62,32 @@ class TypedBuffer:
         self._catalyst = catalyst
         self._function = function
         self._estimates = estimates
-        self._object = catalyst.java_object(function)
-        self.attributes = catalyst.items(function.aggBufferAttributes())
+        self._object = catalyst.expressions.java_object(function)
+        self.attributes = catalyst.trees.items(function.aggBufferAttributes())
 
     def initial(self) -> list[Expression]:
         """The buffer of no rows."""
-        return [self._stored(self._catalyst.call(self._object, "createAggregationBuffer", []))]
+        return [self._stored(self._catalyst.expressions.call(self._object, "createAggregationBuffer", []))]
 
     def merged(self, left: Sequence[Expression], right: Sequence[Expression]) -> list[Expression]:
         """The buffer of two buffers together; the values of the left one come first."""
         buffers = [self._restored(left[0]), self._restored(right[0])]
-        return [self._stored(self._catalyst.call(self._object, "merge", buffers))]
+        return [self._stored(self._catalyst.expressions.call(self._object, "merge", buffers))]
 
     def value(self, buffer: Sequence[Expression]) -> Expression:
         """The function's value."""
         kind = self._function.dataType()
-        value = self._catalyst.call(self._object, "eval", [self._restored(buffer[0])], kind)
-        return self._catalyst.expressions.HllSketchEstimate(value) if self._estimates else value
+        value = self._catalyst.expressions.call(self._object, "eval", [self._restored(buffer[0])], kind)
+        return self._catalyst.expressions.classes.HllSketchEstimate(value) if self._estimates else value
 
     def value_position(self) -> int | None:
         """None: the buffer never holds the value."""
         return None
 
     def _stored(self, buffer: Expression) -> Expression:
-        written = self._catalyst.call(self._object, "serialize", [buffer], self.attributes[0].dataType())
+        written = self._catalyst.expressions.call(self._object, "serialize", [buffer], self.attributes[0].dataType())
         # Spark's functions may write into the same bytes again for the next row.
-        return self._catalyst.copied(written)
+        return self._catalyst.expressions.copied(written)
 
     def _restored(self, stored: Expression) -> Expression:
-        return self._catalyst.call(self._object, "deserialize", [stored])
+        return self._catalyst.expressions.call(self._object, "deserialize", [stored])

@@ -26,8 +26,9 @@ from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.datasets.view_table import ViewTable, time_in_sql
 from spark_bridge.engine.catalyst.arrow_frames import table_of_frame
 from spark_bridge.engine.catalyst.carried_column import columns_of_leaf
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression
-from spark_bridge.engine.catalyst.leaves import graft
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.trees import Expression
+from spark_bridge.engine.execution.leaves import graft
 from spark_bridge.ingest.epoch_rows import EpochRows, LateRows
 from spark_bridge.ingest.followed_watermarks import closed_until
 from spark_bridge.operators.group.aggregate_plan import AggregatePlan
@@ -115,7 +116,7 @@ class ClosingView(AggregateView):
 
     def _columns_shown(self, plan: ViewPlan) -> dict[str, Expression]:
         """Name → attribute of the columns of the source that are shown of a late row: its place, and what is used."""
-        found = columns_of_leaf(self._catalyst, aggregate_of(plan.plan).child(), plan.leaves)
+        found = columns_of_leaf(self._catalyst.trees, aggregate_of(plan.plan).child(), plan.leaves)
         return {name: found[name] for name in (PATH, ROW, *sorted(plan.columns[self._source])) if name in found}
 
     def _opened(self, merged: MergedGroups) -> pa.Table:
@@ -202,8 +203,8 @@ class ClosingSessions(ClosingView):
         assert plan.closing is not None and plan.closing.session_time is not None, "it groups by sessions"
         self._time = plan.closing.session_time
         self._alone = AggregatePlan(catalyst, plan, subtracts=False, counts=False)
-        shown = [catalyst.alias(each, name) for name, each in self._columns_shown(plan).items()]
-        self._late_rows = catalyst.analyse(catalyst.project(shown, aggregate_of(plan.plan).child()))
+        shown = [catalyst.expressions.alias(each, name) for name, each in self._columns_shown(plan).items()]
+        self._late_rows = catalyst.queries.analyse(catalyst.plans.project(shown, aggregate_of(plan.plan).child()))
 
     def _opened(self, merged: MergedGroups) -> pa.Table:
         """New sessions as they are stored while they are open."""
@@ -236,7 +237,7 @@ class ClosingSessions(ClosingView):
         if late is not None:
             self._view.timestamps.set_time(rows.time_us)
             plan = graft(self._catalyst, self._late_rows, self._view.leaves, {self._source: late})
-            found = table_of_frame(self._catalyst.frame(plan), self._catalyst.arrow_schema(plan))
+            found = table_of_frame(self._catalyst.queries.frame(plan), self._catalyst.schemas.arrow_schema(plan))
             if found.num_rows:
                 what = "sessions of its time may be closed"
                 self._keep(LateRows(self._name, self._source, self._closed, found, what))

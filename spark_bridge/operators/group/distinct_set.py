@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan
-from spark_bridge.engine.catalyst.leaves import LeafRows, RowsOver
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.trees import Expression, Plan
+from spark_bridge.engine.execution.leaves import LeafRows, RowsOver
 from spark_bridge.operators.group.aggregate_calls import AggregateCall
 from spark_bridge.operators.group.partial_aggregation import CallOverRows, PartialAggregation
 from spark_bridge.plans.columns import same
@@ -113,13 +114,15 @@ class DistinctSet:
         self._grouping, self._counts = grouping, counts
         self._filtered, self._pairs = self._pair_aggregation(rows, [])
         self._changed: tuple[Plan | None, PartialAggregation] | None = None
-        output = catalyst.attributes(pa.schema(list(self._pairs.schema)[: 1 + len(grouping) + len(self._values)]))
-        self._pair_output = catalyst.seq(output)
+        output = catalyst.schemas.attributes(
+            pa.schema(list(self._pairs.schema)[: 1 + len(grouping) + len(self._values)])
+        )
+        self._pair_output = catalyst.scala.seq(output)
         self._groups = len(grouping)
         first_value = 1 + self._groups
         self._partials = PartialAggregation(
             catalyst,
-            catalyst.local_relation(self._pair_output),
+            catalyst.rows.local_relation(self._pair_output),
             output[1:first_value],
             [CallOverRows(call, output[first_value:], None, names) for call, names in self._calls],
         )
@@ -141,7 +144,7 @@ class DistinctSet:
             tasks: see `PartialAggregation.run`.
         """
         if self._changed is None:
-            self._changed = self._pair_aggregation(weighted, self._catalyst.items(weighted.output())[-1:])
+            self._changed = self._pair_aggregation(weighted, self._catalyst.trees.items(weighted.output())[-1:])
         found = self._run(*self._changed, rows, tasks)
         pairs = found.select(range(found.num_columns - 2))
         weights, counts = found.columns[-2:]
@@ -155,18 +158,20 @@ class DistinctSet:
 
     def _run(self, filtered: Plan | None, pairs: PartialAggregation, rows: RowsOver, tasks: int) -> pa.Table:
         if filtered is not None:
-            rows = rows.under(lambda plan: self._catalyst.with_children(filtered, [plan]))
+            rows = rows.under(lambda plan: self._catalyst.trees.with_children(filtered, [plan]))
         return pairs.run(rows, tasks)
 
     def _pair_aggregation(self, rows: Plan, more: Sequence[Expression]) -> tuple[Plan | None, PartialAggregation]:
         """The filter, if there is one, and the aggregation: pairs, further values, and, if counted, their rows."""
         catalyst = self._catalyst
-        filtered = None if self._condition is None else catalyst.analyse(catalyst.filter(self._condition, rows))
+        filtered = (
+            None if self._condition is None else catalyst.queries.analyse(catalyst.plans.filter(self._condition, rows))
+        )
         # The stored pairs of the view's sets differ by this number.
-        name = catalyst.number(self._number)
+        name = catalyst.expressions.number(self._number)
         counts = []
         if self._counts:
-            of_rows = AggregateCall(catalyst, self._view, catalyst.count_of_rows())
+            of_rows = AggregateCall(catalyst, self._view, catalyst.functions.count_of_rows())
             counts = [CallOverRows(of_rows, [], None, [COUNT_FIELD.name])]
         over = rows if filtered is None else filtered
         grouping = [name, *self._grouping, *self._values, *more]
@@ -181,7 +186,7 @@ class DistinctSet:
         if pairs.num_rows == 0:
             return self._partials.schema.empty_table()
         leaf = LeafRows.of_table(self._catalyst.spark, pairs)
-        rows = RowsOver(leaf.few, lambda: self._catalyst.leaf(self._pair_output, leaf.frame))
+        rows = RowsOver(leaf.few, lambda: self._catalyst.rows.leaf(self._pair_output, leaf.frame))
         return self._partials.run(rows, tasks=1)
 
 

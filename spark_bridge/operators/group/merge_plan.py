@@ -15,9 +15,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
-from spark_bridge.engine.catalyst.planned_once import PlannedOnce, planned_once
-from spark_bridge.engine.catalyst.row_chain import RowChain
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.trees import Expression, Plan, simple_name
+from spark_bridge.engine.execution.planned_once import PlannedOnce, planned_once
+from spark_bridge.engine.execution.row_chain import RowChain
 from spark_bridge.operators.group.aggregate_calls import AggregateCall
 from spark_bridge.plans.columns import aggregate_of, same, unchanged_columns
 from spark_bridge.plans.view_plan import ViewPlan
@@ -121,7 +122,7 @@ class MergePlan:
         self._catalyst = catalyst
         self._view = view
         self.grouping = grouping
-        self._grouping = catalyst.items(aggregate_of(view.plan).groupingExpressions())
+        self._grouping = catalyst.trees.items(aggregate_of(view.plan).groupingExpressions())
         self.buffers = buffers
         self._parts = parts
         self.has_filter = _has_filter(view.plan)
@@ -164,7 +165,7 @@ class MergePlan:
 
     def _state_columns(self, fields: Sequence[pa.Field]) -> list[StateColumn]:
         """The grouping, then the buffers, in the order of the partials."""
-        origins = [] if self._has_state else list(unchanged_columns(self._catalyst, self._view.plan))
+        origins = [] if self._has_state else list(unchanged_columns(self._catalyst.trees, self._view.plan))
         values: list[Expression | None] = list(self._grouping)
         for each in self.buffers:
             own = each.call.buffer.value_position()
@@ -184,8 +185,8 @@ class MergePlan:
         self._relation_schema = pa.schema(
             [KEY_FIELD.with_nullable(True), *[pa.field(flag, pa.bool_()) for flag in flags], *fields]
         )
-        output = catalyst.attributes(self._relation_schema)
-        relation = catalyst.local_relation(catalyst.seq(output))
+        output = catalyst.schemas.attributes(self._relation_schema)
+        relation = catalyst.rows.local_relation(catalyst.scala.seq(output))
         key, found, *rest = output
         in_part, rest = rest[: self._parts], rest[self._parts :]
         new, stored = rest[groups : groups + len(buffers)], rest[groups + len(buffers) :]
@@ -196,12 +197,18 @@ class MergePlan:
             together = each.call.buffer.merged(stored[here], new[here])
             initial = each.call.buffer.initial()
             for field, *values in zip(each.fields, together, new[here], stored[here], initial, strict=True):
-                with_new = catalyst.when(found, values[0], values[1])
-                without = catalyst.when(found, values[2], values[3])
-                merged.append(catalyst.alias(catalyst.when(in_part[each.part], with_new, without), field.name))
-        named_groups = [catalyst.alias(each, self.columns[index].name) for index, each in enumerate(rest[:groups])]
-        state = catalyst.analyse(catalyst.project([key, *named_groups, *merged], relation))
-        state_output = catalyst.items(state.output())
+                with_new = catalyst.expressions.when(found, values[0], values[1])
+                without = catalyst.expressions.when(found, values[2], values[3])
+                merged.append(
+                    catalyst.expressions.alias(
+                        catalyst.expressions.when(in_part[each.part], with_new, without), field.name
+                    )
+                )
+        named_groups = [
+            catalyst.expressions.alias(each, self.columns[index].name) for index, each in enumerate(rest[:groups])
+        ]
+        state = catalyst.queries.analyse(catalyst.plans.project([key, *named_groups, *merged], relation))
+        state_output = catalyst.trees.items(state.output())
 
         carried = [state_output[0]]
         result_schema = self._view.schema.append(KEY_FIELD)
@@ -211,7 +218,7 @@ class MergePlan:
                 if column.result_name is None:
                     carried.append(value)
                     result_schema = result_schema.append(column.field)
-        result = catalyst.analyse(self._result_plan(self._view.plan, state, state_output[1:], carried))
+        result = catalyst.queries.analyse(self._result_plan(self._view.plan, state, state_output[1:], carried))
         self._result, self._result_schema = planned_once(catalyst, result), result_schema
         self._state: RowChain | PlannedOnce | None = None
         if self._has_state:
@@ -221,12 +228,12 @@ class MergePlan:
         """The query's plan from its Aggregate upwards, over the merged buffers, with the carried columns added."""
         catalyst = self._catalyst
         if simple_name(plan) == "Aggregate":
-            values = [self._over_state(each, state) for each in catalyst.items(plan.aggregateExpressions())]
-            return catalyst.project([*values, *carried], merged)
+            values = [self._over_state(each, state) for each in catalyst.trees.items(plan.aggregateExpressions())]
+            return catalyst.plans.project([*values, *carried], merged)
         child = self._result_plan(plan.child(), merged, state, carried)
         if simple_name(plan) == "Project":
-            return catalyst.project([*catalyst.items(plan.projectList()), *carried], child)
-        return catalyst.with_children(plan, [child])
+            return catalyst.plans.project([*catalyst.trees.items(plan.projectList()), *carried], child)
+        return catalyst.trees.with_children(plan, [child])
 
     def _over_state(self, named: Expression, state: list[Expression]) -> Expression:
         """A named expression of the Aggregate, with its grouping and calls replaced, under the same id."""
@@ -247,8 +254,8 @@ class MergePlan:
             return None
 
         if simple_name(named) == "Alias":
-            return self._catalyst.with_children(named, [self._catalyst.rewrite(named.child(), replace)])
-        return self._catalyst.alias_as(self._catalyst.rewrite(named, replace), named)
+            return self._catalyst.trees.with_children(named, [self._catalyst.trees.rewrite(named.child(), replace)])
+        return self._catalyst.expressions.alias_as(self._catalyst.trees.rewrite(named, replace), named)
 
 
 def _positions(keys: pa.ChunkedArray, table: pa.Table) -> pa.Array:

@@ -10,11 +10,12 @@ from typing import Any
 import pyarrow as pa
 
 from spark_bridge.engine.catalyst.arrow_frames import table_of_rows
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, PhysicalPlan, Plan
-from spark_bridge.engine.catalyst.compiled_rows import compiled_rows
-from spark_bridge.engine.catalyst.driver_plan import driver_plan
-from spark_bridge.engine.catalyst.leaves import RowsOver
-from spark_bridge.engine.catalyst.row_chain import RowChain
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.trees import Expression, PhysicalPlan, Plan
+from spark_bridge.engine.execution.compiled_rows import compiled_rows
+from spark_bridge.engine.execution.driver_plan import driver_plan
+from spark_bridge.engine.execution.leaves import RowsOver
+from spark_bridge.engine.execution.row_chain import RowChain
 from spark_bridge.operators.group.aggregate_calls import AggregateCall
 
 
@@ -36,23 +37,25 @@ class PhysicalAggregation:
         self, catalyst: Catalyst, grouping: Sequence[Expression], functions: Sequence[Expression], rows: Plan
     ) -> None:
         self._catalyst = catalyst
-        planner = catalyst.execution.aggregate.AggUtils
-        groups = catalyst.seq(grouping)
-        final = catalyst.items(
-            planner.planAggregateWithoutDistinct(groups, catalyst.seq(functions), groups, catalyst.physical_plan(rows))
+        planner = catalyst.physical.classes.aggregate.AggUtils
+        groups = catalyst.scala.seq(grouping)
+        final = catalyst.trees.items(
+            planner.planAggregateWithoutDistinct(
+                groups, catalyst.scala.seq(functions), groups, catalyst.physical.plan_of(rows)
+            )
         )[-1]
         self._partial = final.child()
-        merging = catalyst.singleton("catalyst.expressions.aggregate.PartialMerge")
+        merging = catalyst.scala.singleton("catalyst.expressions.aggregate.PartialMerge")
         merged = [
             each.copy(each.aggregateFunction(), merging, each.isDistinct(), each.filter(), each.resultId())
-            for each in catalyst.items(final.aggregateExpressions())
+            for each in catalyst.trees.items(final.aggregateExpressions())
         ]
         self._together = final.copy(
             final.requiredChildDistributionExpressions(),
             final.isStreaming(),
             final.numShufflePartitions(),
             final.groupingExpressions(),
-            catalyst.seq(merged),
+            catalyst.scala.seq(merged),
             final.aggregateAttributes(),
             final.initialInputBufferOffset(),
             self._partial.output(),
@@ -62,11 +65,11 @@ class PhysicalAggregation:
     @property
     def output(self) -> list[Expression]:
         """The grouping, then the attributes of the functions' buffers."""
-        return self._catalyst.items(self._partial.output())
+        return self._catalyst.trees.items(self._partial.output())
 
     def over(self, rows: PhysicalPlan) -> PhysicalPlan:
         """The first step over a plan with the attributes of the first one."""
-        return self._catalyst.with_children(self._partial, [rows])
+        return self._catalyst.trees.with_children(self._partial, [rows])
 
     def run(self, rows: PhysicalPlan, tasks: int) -> Any:
         """Runs the job.  Returns a Scala iterator of groups and buffers, in the driver.
@@ -80,9 +83,9 @@ class PhysicalAggregation:
             grouping = self._together.groupingExpressions()
             if grouping.size():
                 # Spark itself would shuffle into one partition, as the session's settings have it.
-                plan = self._catalyst.shuffled(grouping, tasks, plan)
-            plan = self._catalyst.with_children(self._together, [plan])
-        return self._catalyst.rows_of_physical(plan)
+                plan = self._catalyst.physical.shuffled(grouping, tasks, plan)
+            plan = self._catalyst.trees.with_children(self._together, [plan])
+        return self._catalyst.physical.rows_of(plan)
 
 
 @dataclass(frozen=True)
@@ -120,11 +123,14 @@ class PartialAggregation:
         self._catalyst = catalyst
         names = [f"__sw_group_{index}" for index in range(len(grouping))]
         # Spark's own planning of an aggregation would normalise -0.0 and NaN; it is not used here.
-        groups = [catalyst.alias(catalyst.normalised(each), name) for each, name in zip(grouping, names, strict=True)]
+        groups = [
+            catalyst.expressions.alias(catalyst.expressions.normalised(each), name)
+            for each, name in zip(grouping, names, strict=True)
+        ]
         columns, functions = list(groups), []
         for each in calls:
-            inputs = [catalyst.alias(expression, "__sw_input") for expression in each.inputs]
-            condition = None if each.condition is None else catalyst.alias(each.condition, "__sw_filter")
+            inputs = [catalyst.expressions.alias(expression, "__sw_input") for expression in each.inputs]
+            condition = None if each.condition is None else catalyst.expressions.alias(each.condition, "__sw_filter")
             columns += inputs if condition is None else [*inputs, condition]
             functions.append(
                 each.call.over(
@@ -132,17 +138,17 @@ class PartialAggregation:
                 )
             )
             names += each.names
-        self._projection = catalyst.analyse(catalyst.project(columns, rows))
+        self._projection = catalyst.queries.analyse(catalyst.plans.project(columns, rows))
         # By the mark of a session Spark would put sessions together, in further nodes.
-        attributes = [catalyst.without_metadata(group.toAttribute()) for group in groups]
+        attributes = [catalyst.expressions.without_metadata(group.toAttribute()) for group in groups]
         self._aggregation = PhysicalAggregation(catalyst, attributes, functions, self._projection)
         output = [
             attribute.withName(name).withNullability(True)
             for attribute, name in zip(self._aggregation.output, names, strict=True)
         ]
-        relation = catalyst.local_relation(catalyst.seq(output))
+        relation = catalyst.rows.local_relation(catalyst.scala.seq(output))
         self._struct = relation.schema()
-        self.schema: pa.Schema = catalyst.arrow_schema(relation)
+        self.schema: pa.Schema = catalyst.schemas.arrow_schema(relation)
 
     @cached_property
     def _in_driver(self) -> RowChain | None:
@@ -150,7 +156,7 @@ class PartialAggregation:
         below = compiled_rows(catalyst, self._projection)
         if below is None:
             return None
-        leaf = catalyst.rows_to_come(self._projection.output())
+        leaf = catalyst.physical.rows_to_come(self._projection.output())
         return driver_plan(catalyst, below, self._aggregation.over(leaf), self._struct)
 
     def run(self, rows: RowsOver, tasks: int) -> pa.Table:
@@ -162,8 +168,8 @@ class PartialAggregation:
         """
         if rows.few is not None and self._in_driver is not None:
             return self._in_driver.table(rows.few, self.schema)
-        plan = self._catalyst.with_children(self._projection, [rows.plan])
+        plan = self._catalyst.trees.with_children(self._projection, [rows.plan])
         if tasks == 1:
-            plan = self._catalyst.one_partition(plan)
-        groups = self._aggregation.run(self._catalyst.physical_plan(plan), tasks)
+            plan = self._catalyst.plans.one_partition(plan)
+        groups = self._aggregation.run(self._catalyst.physical.plan_of(plan), tasks)
         return table_of_rows(self._catalyst.spark, groups, self._struct, self.schema)

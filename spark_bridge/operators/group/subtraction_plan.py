@@ -22,8 +22,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType
 
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, simple_name
-from spark_bridge.engine.catalyst.planned_once import planned_once
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.trees import Expression, simple_name
+from spark_bridge.engine.execution.planned_once import planned_once
 from spark_bridge.operators.group.aggregate_calls import helper_aggregates_of
 from spark_bridge.operators.group.merge_plan import CallBuffer, EpochPartials
 from state.tables.group_key import KEY_COLUMN
@@ -66,22 +67,24 @@ class SubtractionPlan:
         gone = [field.with_name(f"{field.name}_gone") for field in flat]
         new = [field.with_name(f"{field.name}_new") for field in ends]
         self._relation = pa.schema([key, *[each.with_nullable(True) for each in (*flat, *gone, *new)], *flags])
-        output = catalyst.attributes(self._relation)
-        columns = iter(map(catalyst.column, output[1:]))
+        output = catalyst.schemas.attributes(self._relation)
+        columns = iter(map(catalyst.queries.column, output[1:]))
         self._stored = [[next(columns) for _ in each] for each in fields]
         self._gone = [[next(columns) for _ in each] for each in fields]
         self._new = {field.name: next(columns) for field in ends}
         self._found = [F.lit(True), *columns]
         self._fields = fields
         self._lost: list[Column] = []
-        left = [[*map(catalyst.expression, self._left(index))] for index in range(len(calls))]
-        self._rows_column = fields[self._position(catalyst.count_of_rows())][0].name
-        rows = catalyst.column(left[self._position(catalyst.count_of_rows())][0])
+        left = [[*map(catalyst.queries.expression, self._left(index))] for index in range(len(calls))]
+        self._rows_column = fields[self._position(catalyst.functions.count_of_rows())][0].name
+        rows = catalyst.queries.column(left[self._position(catalyst.functions.count_of_rows())][0])
         remain = (rows != 0) if has_groups else F.lit(True)
-        lost = catalyst.expression(remain & reduce(Column.__or__, self._lost, rows < 0))
+        lost = catalyst.queries.expression(remain & reduce(Column.__or__, self._lost, rows < 0))
         values = [value for each in left for value in each]
-        named = [output[0], *map(catalyst.alias, [*values, lost], [*self._names, _LOST_COLUMN])]
-        plan = catalyst.analyse(catalyst.project(named, catalyst.local_relation(catalyst.seq(output))))
+        named = [output[0], *map(catalyst.expressions.alias, [*values, lost], [*self._names, _LOST_COLUMN])]
+        plan = catalyst.queries.analyse(
+            catalyst.plans.project(named, catalyst.rows.local_relation(catalyst.scala.seq(output)))
+        )
         self._schema = pa.schema([key, *flat, pa.field(_LOST_COLUMN, pa.bool_())])
         self._query = planned_once(catalyst, plan)
 
@@ -118,7 +121,7 @@ class SubtractionPlan:
     def _subtracted(self, index: int) -> tuple[list[Column], Column]:
         """The buffer of a call in a group with values that leave, and whether the group is lost."""
         catalyst, call, stored, gone = self._catalyst, self._calls[index], self._stored[index], self._gone[index]
-        kind, initial = simple_name(call.function), [*map(catalyst.column, call.buffer.initial())]
+        kind, initial = simple_name(call.function), [*map(catalyst.queries.column, call.buffer.initial())]
         if kind == "Count":
             return [stored[0] - gone[0]], F.lit(False)
         if call.removal == "lost":
@@ -144,9 +147,11 @@ class SubtractionPlan:
     def _difference(self, stored: Column, gone: Column) -> Column:
         """The difference of two sums; null if one of them has overflowed, or the difference does."""
         catalyst = self._catalyst
-        expression = catalyst.expression(stored)
-        if isinstance(catalyst.data_type(expression), DecimalType):
-            return catalyst.column(catalyst.decimal_difference(expression, catalyst.expression(gone)))
+        expression = catalyst.queries.expression(stored)
+        if isinstance(catalyst.schemas.data_type(expression), DecimalType):
+            return catalyst.queries.column(
+                catalyst.expressions.decimal_difference(expression, catalyst.queries.expression(gone))
+            )
         return F.try_subtract(stored, gone)
 
     def _position(self, expression: Expression) -> int:

@@ -13,16 +13,18 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 
 from spark_bridge.changes.joined_positions import JoinKind
-from spark_bridge.engine.catalyst.catalyst import (
-    Catalyst,
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.column_origin import column_origin
+from spark_bridge.engine.catalyst.expressions import Expressions
+from spark_bridge.engine.catalyst.trees import (
     Expression,
     Plan,
+    Trees,
     attribute_id,
     is_attribute,
     join_type,
     simple_name,
 )
-from spark_bridge.engine.catalyst.column_origin import column_origin
 from spark_bridge.operators.cut import Cut, InnerRows, InnerView, unique_names
 from spark_bridge.operators.join.join_plan import LEFT, RIGHT, Between, JoinPlan
 from spark_bridge.operators.join.time_bounds import time_bounds
@@ -51,28 +53,29 @@ def cut_join(cut: Cut, plan: Plan) -> Plan | None:
     if simple_name(plan) != "Join":
         return None
     catalyst = cut.catalyst
-    plan = catalyst.with_children(plan, [cut.below(child) for child in catalyst.items(plan.children())])
+    plan = catalyst.trees.with_children(plan, [cut.below(child) for child in catalyst.trees.items(plan.children())])
     cut.check.check(plan, is_of_rows=True)
-    found = catalyst.equal_keys(plan)
+    found = catalyst.plans.equal_keys(plan)
     if found is None:
         raise _without_keys(cut.view, plan)
     sides = {LEFT: plan.left(), RIGHT: plan.right()}
     name = join_type(plan)
     kind, text = _KINDS[name]
     inner = {
-        side: cut.inner(sides[side], [_hash(catalyst, keys)], SIDES) for side, keys in zip(sides, found, strict=True)
+        side: cut.inner(sides[side], [_hash(catalyst.expressions, keys)], SIDES)
+        for side, keys in zip(sides, found, strict=True)
     }
     keys = found[0]
     if name == "RightOuter":
         keys = found[1]
         sides, inner = {LEFT: sides[RIGHT], RIGHT: sides[LEFT]}, {LEFT: inner[RIGHT], RIGHT: inner[LEFT]}
-    columns = catalyst.items(plan.output())
+    columns = catalyst.trees.items(plan.output())
     names = unique_names(str(each.name()) for each in columns)
     joined, leaves = _over_leaves(cut, plan, sides, inner)
-    named = catalyst.project(map(catalyst.alias, columns, names), joined)
-    stored = _stored(catalyst, sides, inner)
+    named = catalyst.plans.project(map(catalyst.expressions.alias, columns, names), joined)
+    stored = _stored(catalyst.trees, sides, inner)
     condition, used = _condition(catalyst, plan.condition().get(), stored)
-    identity = identity_text(catalyst, named, {key: inner[side].name for key, side in leaves.items()}, "", [])
+    identity = identity_text(catalyst.trees, named, {key: inner[side].name for key, side in leaves.items()}, "", [])
     join = JoinPlan(
         name=cut.next_name("join"),
         kind=kind,
@@ -84,15 +87,15 @@ def cut_join(cut: Cut, plan: Plan) -> Plan | None:
         key=tuple(stored[attribute_id(key)][1] for key in keys if is_attribute(key)),
         identity=identity,
         text=text,
-        plan=catalyst.analyse(named),
+        plan=catalyst.queries.analyse(named),
         leaves=leaves,
         condition=condition,
         condition_columns=used,
         between=_between(cut, plan.condition().get(), sides, stored) if cut.event_times else None,
     )
-    leaf = cut.add(join, catalyst.items(named.output()))
+    leaf = cut.add(join, catalyst.trees.items(named.output()))
     rows = cut.under_columns(plan, leaf)
-    return catalyst.filter(plan.condition().get(), rows) if join.kind == "inner" else rows
+    return catalyst.plans.filter(plan.condition().get(), rows) if join.kind == "inner" else rows
 
 
 def _over_leaves(
@@ -106,21 +109,25 @@ def _over_leaves(
     """
     catalyst, leaves, children = cut.catalyst, dict[int, str](), list[Plan]()
     for side, rows in sides.items():
-        output = catalyst.items(catalyst.local_relation(inner[side].plan.output()).newInstance().output())[:-1]
+        output = catalyst.trees.items(catalyst.rows.local_relation(inner[side].plan.output()).newInstance().output())[
+            :-1
+        ]
         leaves[attribute_id(output[0])] = side
-        children.append(cut.under_columns(rows, catalyst.local_relation(catalyst.seq(output))))
+        children.append(cut.under_columns(rows, catalyst.rows.local_relation(catalyst.scala.seq(output))))
     is_right = join_type(plan) == "RightOuter"
-    kind = catalyst.singleton("catalyst.plans.LeftOuter") if is_right else plan.joinType()
-    return catalyst.join_of(kind, children[0], children[1], plan.condition().get()), leaves
+    kind = catalyst.scala.singleton("catalyst.plans.LeftOuter") if is_right else plan.joinType()
+    return catalyst.plans.join_of(kind, children[0], children[1], plan.condition().get()), leaves
 
 
 def _condition(
     catalyst: Catalyst, condition: Expression, stored: Mapping[int, tuple[str, str]]
 ) -> tuple[Plan, tuple[tuple[str, str], ...]]:
     """The query that computes a condition over one leaf, and the side and the column of each column of the leaf."""
-    used = catalyst.items(condition.references().toSeq())
-    leaf = catalyst.local_relation(catalyst.seq(each.withName(f"c{at}") for at, each in enumerate(used)))
-    query = catalyst.analyse(catalyst.project([catalyst.alias(condition, "are_partners")], leaf))
+    used = catalyst.trees.items(condition.references().toSeq())
+    leaf = catalyst.rows.local_relation(catalyst.scala.seq(each.withName(f"c{at}") for at, each in enumerate(used)))
+    query = catalyst.queries.analyse(
+        catalyst.plans.project([catalyst.expressions.alias(condition, "are_partners")], leaf)
+    )
     return query, tuple(stored[attribute_id(each)] for each in used)
 
 
@@ -131,11 +138,11 @@ def _between(
     times = {
         number: EventTime(origin[0], column)
         for number, (side, column) in stored.items()
-        if (origin := column_origin(cut.catalyst, sides[side], number, cut.leaves)) is not None
+        if (origin := column_origin(cut.catalyst.trees, sides[side], number, cut.leaves)) is not None
         and cut.event_times.get(origin[0]) == origin[1]
     }
     most: dict[tuple[int, int], int] = {}
-    for each in time_bounds(cut.catalyst, condition):
+    for each in time_bounds(cut.catalyst.trees, condition):
         pair = each.later, each.earlier
         if times.keys() >= {*pair}:
             most[pair] = min(each.most_us, most.get(pair, each.most_us))
@@ -145,20 +152,17 @@ def _between(
     return None
 
 
-def _hash(catalyst: Catalyst, keys: Sequence[Expression]) -> Expression:
+def _hash(expressions: Expressions, keys: Sequence[Expression]) -> Expression:
     """The column `__sw_join`; a null among the keys has no partner."""
-    expressions = catalyst.expressions
-    hashed = catalyst.hash_of(keys)
-    if nullable := [expressions.IsNull(key) for key in keys if key.nullable()]:
-        hashed = catalyst.when(reduce(expressions.Or, nullable), catalyst.null(hashed.dataType()), hashed)
-    return catalyst.alias(hashed, JOIN_FIELD.name)
+    hashed = expressions.hash_of(keys)
+    if nullable := [expressions.classes.IsNull(key) for key in keys if key.nullable()]:
+        hashed = expressions.when(reduce(expressions.classes.Or, nullable), expressions.null(hashed.dataType()), hashed)
+    return expressions.alias(hashed, JOIN_FIELD.name)
 
 
-def _stored(
-    catalyst: Catalyst, sides: Mapping[str, Plan], inner: Mapping[str, InnerView]
-) -> dict[int, tuple[str, str]]:
+def _stored(trees: Trees, sides: Mapping[str, Plan], inner: Mapping[str, InnerView]) -> dict[int, tuple[str, str]]:
     """Id of each attribute of the sides of a join → the side, and the column of its internal view."""
-    items = catalyst.items
+    items = trees.items
     return {
         attribute_id(column): (side, str(stored.name()))
         for side, rows in sides.items()

@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame
 
 from spark_bridge.changes.parents import Parents
 from spark_bridge.changes.sides import stored_names
-from spark_bridge.engine.catalyst.catalyst import Plan
-from spark_bridge.engine.catalyst.leaves import LeafRows, graft, with_weight
+from spark_bridge.engine.catalyst.trees import Plan
+from spark_bridge.engine.execution.leaves import LeafRows, graft, with_weight
 from spark_bridge.ingest.dataset_frame import WantedRows
 from spark_bridge.operators.cut import Cut
 from spark_bridge.operators.join.join_cut import SIDES, cut_join
@@ -64,7 +64,7 @@ class JoinOperator(Operator[JoinPlan]):
             hashes = few_hashes(rows.few) if tells and rows.few is not None else None
             nbytes += size
         catalyst = parents.catalyst_for(nbytes)
-        frame = catalyst.frame(graft(catalyst, join.plan, join.leaves, frames))
+        frame = catalyst.queries.frame(graft(catalyst, join.plan, join.leaves, frames))
         return LeafRows.of_frame(frame.select(*columns)), nbytes
 
 
@@ -76,7 +76,7 @@ def _changed_by_tasks(parents: Parents, join: JoinPlan, columns: list[str]) -> t
     changed = list[DataFrame]()
     for weight, of_left, of_right in terms(join.kind, left, right):
         rows = graft(catalyst, join.plan, join.leaves, {LEFT: of_left, RIGHT: of_right})
-        changed.append(with_weight(catalyst.frame(rows).select(*columns), weight))
+        changed.append(with_weight(catalyst.queries.frame(rows).select(*columns), weight))
     return LeafRows.of_frame(reduce(DataFrame.union, changed)), nbytes
 
 

@@ -11,7 +11,7 @@ from spark_bridge.plans.expiry import EventTime, Expiry
 from spark_bridge.plans.operator_plan import EpochCost, PlanDefaults
 
 if TYPE_CHECKING:
-    from spark_bridge.engine.catalyst.catalyst import Plan
+    from spark_bridge.engine.catalyst.trees import Plan
 
 LEFT, RIGHT = "left", "right"
 

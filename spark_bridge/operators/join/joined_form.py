@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Plan, attribute_id, join_type, parts_of, simple_name
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.queries import Queries
+from spark_bridge.engine.catalyst.trees import Plan, Trees, attribute_id, join_type, parts_of, simple_name
 
 _WITHOUT_SETS = (
     "EliminateResolvedHint",
@@ -27,21 +29,21 @@ _MOST_TURNS = 100
 
 def with_joins(catalyst: Catalyst, plan: Plan) -> Plan:
     """An analysed plan whose subqueries are joins, without operators on sets; the same plan if it has none of these."""
-    joined = _settled(catalyst, plan, _WITHOUT_SETS)
+    joined = _settled(catalyst.queries, plan, _WITHOUT_SETS)
     # The plan of EXISTS or IN, when it is in a join, may have subqueries, whose conditions must leave them first.
-    joined = _settled(catalyst, joined, _WITHOUT_PREDICATES)
-    joined = _settled(catalyst, joined, _WITHOUT_SUBQUERIES)
-    has_sets = any(simple_name(part) in _SETS for part in parts_of(catalyst, plan))
-    return joined if has_sets or has_join(catalyst, joined) else plan
+    joined = _settled(catalyst.queries, joined, _WITHOUT_PREDICATES)
+    joined = _settled(catalyst.queries, joined, _WITHOUT_SUBQUERIES)
+    has_sets = any(simple_name(part) in _SETS for part in parts_of(catalyst.trees, plan))
+    return joined if has_sets or has_join(catalyst.trees, joined) else plan
 
 
 def with_narrow_sides(catalyst: Catalyst, plan: Plan) -> Plan:
     """A plan without names of relations, in which each side of a join has what the query uses."""
-    plan = _settled(catalyst, plan, _TO_SIDES)
+    plan = _settled(catalyst.queries, plan, _TO_SIDES)
     if _lacks_keys(catalyst, plan):
         # An equality may be in each alternative of an OR.
-        plan = _settled(catalyst, catalyst.optimized("BooleanSimplification", plan), _TO_SIDES)
-    return catalyst.prune_columns(plan)
+        plan = _settled(catalyst.queries, catalyst.queries.optimized("BooleanSimplification", plan), _TO_SIDES)
+    return catalyst.queries.prune_columns(plan)
 
 
 def without_unused(catalyst: Catalyst, plan: Plan) -> Plan:
@@ -50,21 +52,21 @@ def without_unused(catalyst: Catalyst, plan: Plan) -> Plan:
     `FROM a, b, c` may first join rows that no condition is about.  The rule that puts other rows first sees only joins
     that stand right above one another, so it goes before the projections of columns where it is needed.
     """
-    pruned = catalyst.prune_columns(plan)
+    pruned = catalyst.queries.prune_columns(plan)
     needs_order = _lacks_keys(catalyst, pruned) and _lacks_keys(catalyst, with_narrow_sides(catalyst, pruned))
     return with_narrow_sides(catalyst, plan) if needs_order else pruned
 
 
 def _lacks_keys(catalyst: Catalyst, plan: Plan) -> bool:
-    return any(catalyst.equal_keys(join) is None for join in _joins(catalyst, plan))
+    return any(catalyst.plans.equal_keys(join) is None for join in _joins(catalyst.trees, plan))
 
 
-def _settled(catalyst: Catalyst, plan: Plan, rules: Sequence[str]) -> Plan:
+def _settled(queries: Queries, plan: Plan, rules: Sequence[str]) -> Plan:
     """The plan after these rules, one after the other until none changes it."""
     for _ in range(_MOST_TURNS):
         before = plan
         for rule in rules:
-            plan = catalyst.optimized(rule, plan)
+            plan = queries.optimized(rule, plan)
         if plan.fastEquals(before):
             break
     return plan
@@ -77,10 +79,10 @@ def without_constant_sides(catalyst: Catalyst, plan: Plan, sources: Collection[i
         plan: with narrow sides.
         sources: ids of the first attributes of the leaves that are sources or views.
     """
-    children = catalyst.items(plan.children())
+    children = catalyst.trees.items(plan.children())
     if not children:
         return plan
-    plan = catalyst.with_children(plan, [without_constant_sides(catalyst, each, sources) for each in children])
+    plan = catalyst.trees.with_children(plan, [without_constant_sides(catalyst, each, sources) for each in children])
     if simple_name(plan) != "Join":
         return plan
     left, right = (_constant(catalyst, side, sources) for side in (plan.left(), plan.right()))
@@ -94,51 +96,57 @@ def without_constant_sides(catalyst: Catalyst, plan: Plan, sources: Collection[i
 
 def _constant(catalyst: Catalyst, side: Plan, sources: Collection[int]) -> Plan | None:
     """A side as a LocalRelation, if its rows are constant; None otherwise."""
-    for leaf in catalyst.leaves(side):
+    for leaf in catalyst.trees.leaves(side):
         if simple_name(leaf) != "LocalRelation" or attribute_id(leaf.output().apply(0)) in sources:
             return None
-    folded = _settled(catalyst, side, ("ConvertToLocalRelation",))
+    folded = _settled(catalyst.queries, side, ("ConvertToLocalRelation",))
     return folded if simple_name(folded) == "LocalRelation" else None
 
 
 def _beside(catalyst: Catalyst, join: Plan, kind: str, rows: Plan, constant: Plan) -> Plan:
     """A join of rows with constant ones; the same join if it also has constant rows alone."""
-    array = catalyst.array_of(constant)
+    array = catalyst.expressions.array_of(constant)
     if join.condition().isDefined():
-        array = catalyst.fulfilling(array, constant.output(), join.condition().get())
-    has_partner = catalyst.expressions.GreaterThan(catalyst.expressions.Size(array, False), catalyst.number(0))
-    columns = catalyst.items(join.output())
+        array = catalyst.expressions.fulfilling(array, constant.output(), join.condition().get())
+    has_partner = catalyst.expressions.classes.GreaterThan(
+        catalyst.expressions.classes.Size(array, False), catalyst.expressions.number(0)
+    )
+    columns = catalyst.trees.items(join.output())
     match kind:
         case "Inner" | "Cross" | "LeftOuter":
-            output = catalyst.seq(each.withNullability(True) for each in catalyst.items(constant.output()))
-            return catalyst.project(columns, catalyst.inline(array, output, rows, outer=kind == "LeftOuter"))
+            output = catalyst.scala.seq(each.withNullability(True) for each in catalyst.trees.items(constant.output()))
+            return catalyst.plans.project(
+                columns, catalyst.plans.inline(array, output, rows, outer=kind == "LeftOuter")
+            )
         case "LeftSemi":
-            return catalyst.filter(has_partner, rows)
+            return catalyst.plans.filter(has_partner, rows)
         case "LeftAnti":
-            return catalyst.filter(catalyst.expressions.Not(has_partner), rows)
+            return catalyst.plans.filter(catalyst.expressions.classes.Not(has_partner), rows)
         case "ExistenceJoin":
-            return catalyst.project([*columns[:-1], catalyst.alias_as(has_partner, columns[-1])], rows)
+            return catalyst.plans.project(
+                [*columns[:-1], catalyst.expressions.alias_as(has_partner, columns[-1])], rows
+            )
         case _:
             return join
 
 
-def without_order(catalyst: Catalyst, plan: Plan) -> Plan:
+def without_order(trees: Trees, plan: Plan) -> Plan:
     """A plan without the sort of its whole result; the same plan if it has none."""
     match simple_name(plan):
         case "Sort" if getattr(plan, "global")():
             return plan.child()
         case "Project":
             below = plan.child()
-            child = without_order(catalyst, below)
-            return plan if child is below else catalyst.with_children(plan, [child])
+            child = without_order(trees, below)
+            return plan if child is below else trees.with_children(plan, [child])
         case _:
             return plan
 
 
-def has_join(catalyst: Catalyst, plan: Plan) -> bool:
+def has_join(trees: Trees, plan: Plan) -> bool:
     """Whether a plan has a join."""
-    return any(True for _ in _joins(catalyst, plan))
+    return any(True for _ in _joins(trees, plan))
 
 
-def _joins(catalyst: Catalyst, plan: Plan) -> Iterator[Plan]:
-    return (part for part in parts_of(catalyst, plan) if simple_name(part) == "Join")
+def _joins(trees: Trees, plan: Plan) -> Iterator[Plan]:
+    return (part for part in parts_of(trees, plan) if simple_name(part) == "Join")

@@ -20,7 +20,7 @@ from actors.schemas.ddl import quoted_name
 from spark_bridge.changes.joined_positions import JoinKind
 from spark_bridge.changes.parents import Parents
 from spark_bridge.changes.sides import hashes_of, stored_names
-from spark_bridge.engine.catalyst.leaves import LeafRows
+from spark_bridge.engine.execution.leaves import LeafRows
 from spark_bridge.ingest.dataset_frame import WantedRows
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import JOIN_FIELD

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from pyspark.sql import functions as F
 
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute, simple_name
+from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.column_origin import column_origin
+from spark_bridge.engine.catalyst.trees import Expression, Plan, Trees, attribute_id, is_attribute, simple_name
 
 _LENGTH = "DayTimeIntervalType"
 _TYPES = frozenset({"TimestampType", "TimestampNTZType", _LENGTH})
@@ -49,13 +50,13 @@ class _Sum:
 _NOTHING = _Sum(Counter(), 0)
 
 
-def time_bounds(catalyst: Catalyst, condition: Expression) -> Iterator[TimeBound]:
+def time_bounds(trees: Trees, condition: Expression) -> Iterator[TimeBound]:
     """Yields those that follow from the conjuncts of a condition, analysed in a session whose time zone is UTC."""
-    for each in catalyst.conjuncts(condition):
+    for each in trees.conjuncts(condition):
         kind = simple_name(each)
         if kind not in _AT_MOST | _AT_LEAST | _EQUAL:
             continue
-        sides = _sum(catalyst, each.left()), _sum(catalyst, each.right())
+        sides = _sum(trees, each.left()), _sum(trees, each.right())
         if sides[0] is None or sides[1] is None:
             continue
         difference = sides[0].plus(sides[1], -1)
@@ -82,24 +83,24 @@ def with_bounds(
 
     def times_of(side: Plan) -> list[Expression]:
         def is_time(column: Expression) -> bool:
-            origin = column_origin(catalyst, side, attribute_id(column), leaves)
+            origin = column_origin(catalyst.trees, side, attribute_id(column), leaves)
             return origin is not None and event_times.get(origin[0]) == origin[1] and _type(column) in _TYPES
 
-        return [each for each in catalyst.items(side.output()) if is_time(each)]
+        return [each for each in catalyst.trees.items(side.output()) if is_time(each)]
 
     def bounded(part: Plan) -> Plan:
-        children = catalyst.items(part.children())
+        children = catalyst.trees.items(part.children())
         if not children:
             return part
-        part = catalyst.with_children(part, map(bounded, children))
+        part = catalyst.trees.with_children(part, map(bounded, children))
         if simple_name(part) != "Join":
             return part
         left, right = times_of(part.left()), times_of(part.right())
         if len(left) != 1 or len(right) != 1:
             return part
         present = [part.condition().get()] if part.condition().isDefined() else []
-        condition = catalyst.all_of([*present, _within(catalyst, left[0], right[0], most_us)])
-        return catalyst.join_of(part.joinType(), part.left(), part.right(), condition)
+        condition = catalyst.expressions.all_of([*present, _within(catalyst, left[0], right[0], most_us)])
+        return catalyst.plans.join_of(part.joinType(), part.left(), part.right(), condition)
 
     return bounded(plan)
 
@@ -115,18 +116,20 @@ def with_ages(
         event_times: leaf → the column with its event time; all leaves.
         most_us: the greatest age, in microseconds.
     """
-    children = catalyst.items(plan.children())
+    children = catalyst.trees.items(plan.children())
     if children:
         below = [with_ages(catalyst, each, leaves, event_times, most_us) for each in children]
-        return catalyst.with_children(plan, below)
-    output = catalyst.items(plan.output())
+        return catalyst.trees.with_children(plan, below)
+    output = catalyst.trees.items(plan.output())
     column = event_times[leaves[attribute_id(output[0])]]
     [time] = [each for each in output if str(each.name()) == column]
     value = "time" if _type(time) == "TimestampType" else "CAST(time AS TIMESTAMP)"
     condition = f"{value} >= now() - {_interval(most_us)}"
-    leaf = catalyst.local_relation(catalyst.seq([time.withName("time")]))
-    is_young = catalyst.analyse(catalyst.filter(catalyst.expression(F.expr(condition)), leaf)).condition()
-    return catalyst.filter(is_young, plan)
+    leaf = catalyst.rows.local_relation(catalyst.scala.seq([time.withName("time")]))
+    is_young = catalyst.queries.analyse(
+        catalyst.plans.filter(catalyst.queries.expression(F.expr(condition)), leaf)
+    ).condition()
+    return catalyst.plans.filter(is_young, plan)
 
 
 def _interval(us: int) -> str:
@@ -135,10 +138,10 @@ def _interval(us: int) -> str:
 
 def _within(catalyst: Catalyst, time: Expression, other: Expression, most_us: int) -> Expression:
     """Whether two times are at most so far apart; null if one of them is null."""
-    leaf = catalyst.local_relation(catalyst.seq([time.withName("time"), other.withName("other")]))
+    leaf = catalyst.rows.local_relation(catalyst.scala.seq([time.withName("time"), other.withName("other")]))
     most = _interval(most_us)
-    within = catalyst.expression(F.expr(f"time BETWEEN other - {most} AND other + {most}"))
-    return catalyst.analyse(catalyst.filter(within, leaf)).condition()
+    within = catalyst.queries.expression(F.expr(f"time BETWEEN other - {most} AND other + {most}"))
+    return catalyst.queries.analyse(catalyst.plans.filter(within, leaf)).condition()
 
 
 def _bound(difference: _Sum) -> Iterator[TimeBound]:
@@ -148,7 +151,7 @@ def _bound(difference: _Sum) -> Iterator[TimeBound]:
         yield TimeBound(later, earlier, -difference.us)
 
 
-def _sum(catalyst: Catalyst, expression: Expression) -> _Sum | None:
+def _sum(trees: Trees, expression: Expression) -> _Sum | None:
     """An expression of times and intervals as a sum; None for another one."""
     kind, data_type = simple_name(expression), _type(expression)
     if data_type not in _TYPES:
@@ -158,8 +161,8 @@ def _sum(catalyst: Catalyst, expression: Expression) -> _Sum | None:
     if kind == "Literal":
         is_length = data_type == _LENGTH and expression.value() is not None
         return _Sum(Counter(), int(expression.value())) if is_length else None
-    children = catalyst.items(expression.children())
-    parts = [part for each in children if (part := _sum(catalyst, each)) is not None]
+    children = trees.items(expression.children())
+    parts = [part for each in children if (part := _sum(trees, each)) is not None]
     if len(parts) < len(children):
         return None
     match kind, parts:

@@ -8,7 +8,7 @@ GlobalLimit                    Project            the columns under the names th
 
 from __future__ import annotations
 
-from spark_bridge.engine.catalyst.catalyst import Plan, attribute_id
+from spark_bridge.engine.catalyst.trees import Plan, attribute_id
 from spark_bridge.operators.cut import Cut, InnerRows, leaf_with
 from spark_bridge.operators.global_window.all_rows_cut import cut_all_rows
 from spark_bridge.operators.limit.limit_form import LimitForm, is_limit
@@ -26,17 +26,17 @@ def cut_limit(cut: Cut, plan: Plan) -> Plan | None:
         return None
     catalyst, form = cut.catalyst, LimitForm(cut.catalyst, cut.view, plan)
     cut.check.check(form.sort)
-    if has_python(catalyst, form.order):
+    if has_python(catalyst.trees, form.order):
         raise refuse(cut.view, "a Python function in the ORDER BY of a limit", "make it a column below the limit")
     if form.end is None or not form.are_few:
         return cut_all_rows(cut, plan, form.below, form.all_at_once, "a limit", _limit_text(form))
-    cut.require_values(catalyst.items(form.below.output()), "a limit")
+    cut.require_values(catalyst.trees.items(form.below.output()), "a limit")
     below = cut.below(form.below)
     inner = cut.inner(below, [], ORDER)
-    kept = catalyst.items(inner.plan.output())
+    kept = catalyst.trees.items(inner.plan.output())
     names = [str(each.name()) for each in kept]
     leaf = leaf_with(catalyst, kept, POSITION_FIELD)
-    apart = catalyst.local_relation(catalyst.seq(kept)).newInstance()
+    apart = catalyst.rows.local_relation(catalyst.scala.seq(kept)).newInstance()
     positions = form.positions(leaf, cut.renamed(below, leaf))
     leaves = {attribute_id(each.output().apply(0)): ROWS for each in (leaf, apart)}
     limit = LimitPlan(
@@ -45,15 +45,15 @@ def cut_limit(cut: Cut, plan: Plan) -> Plan | None:
         names=names,
         skipped=form.skipped,
         end=form.end,
-        identity=identity_text(catalyst, positions, dict.fromkeys(leaves, inner.name), "", []),
+        identity=identity_text(catalyst.trees, positions, dict.fromkeys(leaves, inner.name), "", []),
         query=positions,
         whole=form.whole(apart, cut.renamed(below, apart), names),
         leaves=leaves,
     )
-    rows = cut.add(limit, catalyst.items(limit.whole.output()))
+    rows = cut.add(limit, catalyst.trees.items(limit.whole.output()))
     first = cut.under_columns(below, rows)
     for each in reversed(form.projections):
-        first = catalyst.with_children(each, [first])
+        first = catalyst.trees.with_children(each, [first])
     return first
 
 

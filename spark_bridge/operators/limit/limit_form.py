@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, parts_of, simple_name
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.logical_plans import LogicalPlans
+from spark_bridge.engine.catalyst.trees import Expression, Plan, Trees, parts_of, simple_name
 from spark_bridge.operators.scalar_subquery.single_values import SingleRows
 from spark_bridge.plans.operators import refuse, refuse_operator
 from spark_bridge.plans.total_order import is_ordered
@@ -13,9 +15,9 @@ _MOST_FIRST_ROWS = 10_000
 _LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Offset"})
 
 
-def has_limit(catalyst: Catalyst, plan: Plan) -> bool:
+def has_limit(trees: Trees, plan: Plan) -> bool:
     """Whether a plan has a limit or an offset."""
-    return any(map(is_limit, parts_of(catalyst, plan)))
+    return any(map(is_limit, parts_of(trees, plan)))
 
 
 def is_limit(plan: Plan) -> bool:
@@ -31,9 +33,9 @@ def keeps_any_row(plan: Plan) -> bool:
     return simple_name(number) == "Literal" and int(number.value()) > 0
 
 
-def drops_nothing(catalyst: Catalyst, plan: Plan) -> bool:
+def drops_nothing(plans: LogicalPlans, plan: Plan) -> bool:
     """Whether an operator is a limit above one row at most, which it keeps."""
-    return keeps_any_row(plan) and SingleRows(catalyst).has_one(plan.child())
+    return keeps_any_row(plan) and SingleRows(plans).has_one(plan.child())
 
 
 class LimitForm:
@@ -66,7 +68,7 @@ class LimitForm:
         if simple_name(part) != "Sort" or not getattr(part, "global")():
             raise refuse_operator(view, top)
         self.sort: Plan = part
-        self.order: list[Expression] = catalyst.items(part.order())
+        self.order: list[Expression] = catalyst.trees.items(part.order())
         self.below: Plan = part.child()
         self.skipped, end = 0, None
         for each in reversed(self.operators):
@@ -91,10 +93,10 @@ class LimitForm:
             rows: its columns, without the number, under the names and ids that the order uses.
         """
         catalyst = self._catalyst
-        number = catalyst.items(leaf.output())[-1]
-        order = [*self.order, catalyst.ascending(number)]
-        in_order = catalyst.sort(order, catalyst.project([*rows, number], leaf), of_partitions=True)
-        return catalyst.analyse(catalyst.project([number], in_order))
+        number = catalyst.trees.items(leaf.output())[-1]
+        order = [*self.order, catalyst.expressions.ascending(number)]
+        in_order = catalyst.plans.sort(order, catalyst.plans.project([*rows, number], leaf), of_partitions=True)
+        return catalyst.queries.analyse(catalyst.plans.project([number], in_order))
 
     def whole(self, leaf: Plan, rows: Sequence[Expression], names: Sequence[str]) -> Plan:
         """All rows in their order, as tasks compute them.
@@ -104,18 +106,20 @@ class LimitForm:
             names: of the columns of the result.
         """
         catalyst = self._catalyst
-        in_order = catalyst.sort(self.order, catalyst.project(rows, leaf))
-        columns = catalyst.items(in_order.output())
-        return catalyst.analyse(catalyst.project(map(catalyst.alias, columns, names), in_order))
+        in_order = catalyst.plans.sort(self.order, catalyst.plans.project(rows, leaf))
+        columns = catalyst.trees.items(in_order.output())
+        return catalyst.queries.analyse(
+            catalyst.plans.project(map(catalyst.expressions.alias, columns, names), in_order)
+        )
 
     def all_at_once(self, leaf: Plan, rows: Sequence[Expression], names: Sequence[str]) -> Plan:
         """The limits over all rows.  Arguments as for `whole`; the result has the columns of the upper operator."""
         catalyst = self._catalyst
-        plan = catalyst.sort(self.order, catalyst.project(rows, leaf))
+        plan = catalyst.plans.sort(self.order, catalyst.plans.project(rows, leaf))
         for each in reversed(self.operators):
-            plan = catalyst.with_children(each, [plan])
-        columns = catalyst.items(plan.output())
-        return catalyst.analyse(catalyst.project(map(catalyst.alias, columns, names), plan))
+            plan = catalyst.trees.with_children(each, [plan])
+        columns = catalyst.trees.items(plan.output())
+        return catalyst.queries.analyse(catalyst.plans.project(map(catalyst.expressions.alias, columns, names), plan))
 
     def _number(self, expression: Expression) -> int:
         if simple_name(expression) != "Literal":

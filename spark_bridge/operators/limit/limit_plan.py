@@ -11,7 +11,7 @@ import pyarrow as pa
 from spark_bridge.plans.operator_plan import EpochCost, OverRows
 
 if TYPE_CHECKING:
-    from spark_bridge.engine.catalyst.catalyst import Plan
+    from spark_bridge.engine.catalyst.trees import Plan
 
 POSITION_FIELD = pa.field("__sw_position", pa.int64())
 """The number of a row among those that are put in order."""

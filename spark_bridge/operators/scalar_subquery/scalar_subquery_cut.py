@@ -13,7 +13,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute
+from spark_bridge.engine.catalyst.trees import Expression, Plan, Trees, attribute_id, is_attribute
 from spark_bridge.operators.cut import Cut, InnerRows, unique_names
 from spark_bridge.operators.scalar_subquery.scalar_subquery_form import ScalarSubqueryForm
 from spark_bridge.operators.scalar_subquery.scalar_subquery_plan import AFTER, ScalarSubqueryPlan, SingleValue
@@ -29,8 +29,8 @@ VALUES = InnerRows("the single value", "a subquery whose value")
 
 def cut_scalar_subquery(cut: Cut, plan: Plan) -> Plan | None:
     """Projections and filters over rows with values beside them as one leaf."""
-    catalyst, items = cut.catalyst, cut.catalyst.items
-    single, ends = SingleRows(catalyst, cut.single_leaves), partial(_has_python, catalyst)
+    catalyst, items = cut.catalyst, cut.catalyst.trees.items
+    single, ends = SingleRows(catalyst.plans, cut.single_leaves), partial(_has_python, catalyst.trees)
     # A projection without columns, below a count of rows, stays above the leaf.
     if not plan.output().size() or not ScalarSubqueryForm.stands_at(catalyst, single, plan, ends):
         return None
@@ -41,17 +41,20 @@ def cut_scalar_subquery(cut: Cut, plan: Plan) -> Plan | None:
     cut.require_values([*columns, *items(form.below.output())], "a single value")
     below = cut.below(form.below)
     if not below.output().size():
-        below = catalyst.project([catalyst.alias(catalyst.number(1), "one")], below)  # rows that are only counted
+        below = catalyst.plans.project(
+            [catalyst.expressions.alias(catalyst.expressions.number(1), "one")], below
+        )  # rows that are only counted
     inner = cut.inner(below, [], BESIDE)
     kept = items(inner.plan.output())
     values, beside = _single_values(cut, form)
     names = unique_names(str(each.name()) for each in columns)
     ids = [attribute_id(each) for each in (*items(below.output()), *(each for each, _ in beside))]
     apart = [each for _, each in beside]
-    weight = catalyst.attributes(pa.schema([WEIGHT_FIELD]))
+    weight = catalyst.schemas.attributes(pa.schema([WEIGHT_FIELD]))
     later = [each.withName(f"{AFTER}{each.name()}") for each in apart]
     leaf, of_both = (
-        catalyst.local_relation(catalyst.seq([*kept, *apart, *more])).newInstance() for more in (weight, later)
+        catalyst.rows.local_relation(catalyst.scala.seq([*kept, *apart, *more])).newInstance()
+        for more in (weight, later)
     )
     query = form.query(leaf, dict(zip(ids, items(leaf.output()), strict=False)), names)
     before = dict(zip(ids, items(of_both.output()), strict=False))
@@ -68,9 +71,9 @@ def cut_scalar_subquery(cut: Cut, plan: Plan) -> Plan | None:
             for column, each in zip(names, form.columns, strict=True)
             if is_attribute(each) and attribute_id(each) in stored
         },
-        identity=identity_text(catalyst, query, dict.fromkeys(leaves, inner.name), "", []),
+        identity=identity_text(catalyst.trees, query, dict.fromkeys(leaves, inner.name), "", []),
         query=query,
-        schema=catalyst.arrow_schema(query),
+        schema=catalyst.schemas.arrow_schema(query),
         pairs=form.pairs(of_both, before, after, names),
         leaves=leaves,
     )
@@ -81,7 +84,7 @@ def _single_values(
     cut: Cut, form: ScalarSubqueryForm
 ) -> tuple[tuple[SingleValue, ...], list[tuple[Expression, Expression]]]:
     """The internal views with the single values, and each column of the query with its column beside the rows."""
-    items, values, beside = cut.catalyst.items, list[SingleValue](), list[tuple[Expression, Expression]]()
+    items, values, beside = cut.catalyst.trees.items, list[SingleValue](), list[tuple[Expression, Expression]]()
     for each in form.values:
         if not each.plan.output().size():
             raise refuse(cut.view, "a join with one row of which no column is used", "leave it out")
@@ -96,5 +99,5 @@ def _single_values(
     return tuple(values), beside
 
 
-def _has_python(catalyst: Catalyst, plan: Plan) -> bool:
-    return has_python(catalyst, catalyst.items(plan.expressions()))
+def _has_python(trees: Trees, plan: Plan) -> bool:
+    return has_python(trees, trees.items(plan.expressions()))

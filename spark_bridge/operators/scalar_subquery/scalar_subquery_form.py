@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, join_type, simple_name
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.trees import Expression, Plan, attribute_id, join_type, simple_name
 from spark_bridge.operators.scalar_subquery.single_values import SingleRows
 
 Columns = Mapping[int, Expression]
@@ -58,7 +59,7 @@ class ScalarSubqueryForm:
         self.operators, self.values, self.conditions = list[Plan](), list[ScalarSubqueryValue](), list[Expression]()
         self.below: Plan = top
         within = self._within(top)
-        self.columns: list[Expression] = [within[attribute_id(each)] for each in catalyst.items(top.output())]
+        self.columns: list[Expression] = [within[attribute_id(each)] for each in catalyst.trees.items(top.output())]
 
     def query(self, leaf: Plan, columns: Columns, names: Sequence[str]) -> Plan:
         """The operator over a leaf, whose last column is the last one of the result, too.
@@ -70,9 +71,9 @@ class ScalarSubqueryForm:
         """
         catalyst, rows = self._catalyst, leaf
         if (condition := self._condition(columns)) is not None:
-            rows = catalyst.filter(condition, leaf)
-        named = [catalyst.alias(*each) for each in self._results(columns, names)]
-        return catalyst.analyse(catalyst.project([*named, catalyst.items(leaf.output())[-1]], rows))
+            rows = catalyst.plans.filter(condition, leaf)
+        named = [catalyst.expressions.alias(*each) for each in self._results(columns, names)]
+        return catalyst.queries.analyse(catalyst.plans.project([*named, catalyst.trees.items(leaf.output())[-1]], rows))
 
     def pairs(self, leaf: Plan, before: Columns, after: Columns, names: Sequence[str]) -> Plan:
         """The results over each row with some values and with others, if they differ, as structs; null for none.
@@ -83,25 +84,27 @@ class ScalarSubqueryForm:
             after: those with the latter values.
             names: of the columns of the result.
         """
-        catalyst, expressions = self._catalyst, self._catalyst.expressions
+        catalyst, expressions = self._catalyst, self._catalyst.expressions.classes
         results = [self._result(each, names) for each in (before, after)]
-        pairs = catalyst.project(map(catalyst.alias, results, ("before", "after")), leaf)
-        both = [each.toAttribute() for each in catalyst.items(pairs.projectList())]
-        return catalyst.analyse(catalyst.filter(expressions.Not(expressions.EqualNullSafe(*both)), pairs))
+        pairs = catalyst.plans.project(map(catalyst.expressions.alias, results, ("before", "after")), leaf)
+        both = [each.toAttribute() for each in catalyst.trees.items(pairs.projectList())]
+        return catalyst.queries.analyse(catalyst.plans.filter(expressions.Not(expressions.EqualNullSafe(*both)), pairs))
 
     def _result(self, columns: Columns, names: Sequence[str]) -> Expression:
         catalyst = self._catalyst
-        struct = F.struct(*(catalyst.column(each).alias(name) for each, name in self._results(columns, names)))
+        struct = F.struct(*(catalyst.queries.column(each).alias(name) for each, name in self._results(columns, names)))
         condition = self._condition(columns)
-        return catalyst.expression(struct if condition is None else F.when(catalyst.column(condition), struct))
+        return catalyst.queries.expression(
+            struct if condition is None else F.when(catalyst.queries.column(condition), struct)
+        )
 
     def _results(self, columns: Columns, names: Sequence[str]) -> list[tuple[Expression, str]]:
-        values = [self._catalyst.substitute(each, columns) for each in self.columns]
+        values = [self._catalyst.trees.substitute(each, columns) for each in self.columns]
         return [*zip(values, names, strict=True)]
 
     def _condition(self, columns: Columns) -> Expression | None:
-        conditions = [self._catalyst.substitute(each, columns) for each in self.conditions]
-        return self._catalyst.all_of(conditions) if conditions else None
+        conditions = [self._catalyst.trees.substitute(each, columns) for each in self.conditions]
+        return self._catalyst.expressions.all_of(conditions) if conditions else None
 
     @staticmethod
     def stands_at(catalyst: Catalyst, rows: SingleRows, plan: Plan, ends: Callable[[Plan], bool]) -> bool:
@@ -117,34 +120,36 @@ class ScalarSubqueryForm:
         beside = self._rows.beside(plan)
         if self._ends(plan) or (kind not in ("Project", "Filter") and beside is None):
             self.below = plan
-            return {attribute_id(each): each for each in catalyst.items(plan.output())}
+            return {attribute_id(each): each for each in catalyst.trees.items(plan.output())}
         self.operators.append(plan)
         if beside is not None:
             return self._joined(plan, *beside)
         within = self._within(plan.child())
         if kind == "Filter":
-            self.conditions.append(catalyst.substitute(plan.condition(), within))
+            self.conditions.append(catalyst.trees.substitute(plan.condition(), within))
             return within
-        named = catalyst.items(plan.projectList())
+        named = catalyst.trees.items(plan.projectList())
         values = [each.child() if simple_name(each) == "Alias" else each for each in named]
         return {
-            attribute_id(each): catalyst.substitute(value, within) for each, value in zip(named, values, strict=True)
+            attribute_id(each): catalyst.trees.substitute(value, within)
+            for each, value in zip(named, values, strict=True)
         }
 
     def _joined(self, join: Plan, rows: Plan, one: Plan) -> dict[int, Expression]:
         catalyst, within = self._catalyst, self._within(rows)
         is_inner = join_type(join) in _INNER
-        [flag] = catalyst.attributes(pa.schema([pa.field(f"__sw_has_{1 + len(self.values)}", pa.bool_())]))
+        [flag] = catalyst.schemas.attributes(pa.schema([pa.field(f"__sw_has_{1 + len(self.values)}", pa.bool_())]))
         self.values.append(ScalarSubqueryValue(one, flag))
-        columns = {attribute_id(each): each.withNullability(True) for each in catalyst.items(one.output())}
+        columns = {attribute_id(each): each.withNullability(True) for each in catalyst.trees.items(one.output())}
         if is_inner:
             self.conditions.append(flag)
         if join.condition().isEmpty():
             return within | columns
-        condition = catalyst.substitute(join.condition().get(), within | columns)
+        condition = catalyst.trees.substitute(join.condition().get(), within | columns)
         if is_inner:
             self.conditions.append(condition)
             return within | columns
         return within | {
-            number: catalyst.when(condition, each, catalyst.null(each.dataType())) for number, each in columns.items()
+            number: catalyst.expressions.when(condition, each, catalyst.expressions.null(each.dataType()))
+            for number, each in columns.items()
         }

@@ -21,8 +21,8 @@ from pyspark.sql import functions as F
 from spark_bridge.changes.equal_rows import different
 from spark_bridge.changes.parents import Parents
 from spark_bridge.engine.catalyst.arrow_frames import frame_of_table, table_of_frame
-from spark_bridge.engine.catalyst.catalyst import Plan
-from spark_bridge.engine.catalyst.leaves import LeafRows, graft
+from spark_bridge.engine.catalyst.trees import Plan
+from spark_bridge.engine.execution.leaves import LeafRows, graft
 from spark_bridge.ingest.dataset_frame import WantedRows
 from spark_bridge.operators.cut import Cut
 from spark_bridge.operators.operator import Operator, OperatorInput
@@ -80,7 +80,7 @@ class ScalarSubqueryOperator(Operator[ScalarSubqueryPlan]):
 
 def _over(parents: Parents, plan: ScalarSubqueryPlan, leaf: LeafRows, nbytes: int) -> DataFrame:
     catalyst = parents.catalyst_for(nbytes)
-    return catalyst.frame(graft(catalyst, plan.query, plan.leaves, {ROWS: leaf}))
+    return catalyst.queries.frame(graft(catalyst, plan.query, plan.leaves, {ROWS: leaf}))
 
 
 def _names(parents: Parents, plan: ScalarSubqueryPlan) -> list[str]:
@@ -126,7 +126,7 @@ def _differing(
     both = pa.table([*before.columns, *later.columns], names=[*before.schema.names, *later.schema.names])
     one = frame_of_table(parents.catalyst.spark, both)
     leaf = LeafRows.of_frame(rows.frame.crossJoin(F.broadcast(one)))
-    pairs = catalyst.frame(graft(catalyst, plan.pairs, plan.leaves, {ROWS: leaf}))
+    pairs = catalyst.queries.frame(graft(catalyst, plan.pairs, plan.leaves, {ROWS: leaf}))
     results = [
         F.struct(F.col(name).alias("result"), F.lit(weight).cast("bigint").alias("weight"))
         for name, weight in (("before", -1), ("after", 1))

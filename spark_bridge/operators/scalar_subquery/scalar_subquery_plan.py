@@ -11,7 +11,7 @@ import pyarrow as pa
 from spark_bridge.plans.operator_plan import EpochCost, PlanDefaults, StoredRows, all_rows_text
 
 if TYPE_CHECKING:
-    from spark_bridge.engine.catalyst.catalyst import Plan
+    from spark_bridge.engine.catalyst.trees import Plan
 
 AFTER = "__sw_after"
 """The prefix of the column with the new value, in rows with the old value and the new one."""

@@ -15,15 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from spark_bridge.engine.catalyst.catalyst import (
-    Catalyst,
-    Expression,
-    Plan,
-    attribute_id,
-    join_type,
-    parts_of,
-    simple_name,
-)
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.logical_plans import LogicalPlans
+from spark_bridge.engine.catalyst.trees import Expression, Plan, Trees, attribute_id, join_type, parts_of, simple_name
 from spark_bridge.operators.join.joined_form import with_narrow_sides
 
 _KEEPS_NUMBER = frozenset({"Project", "Filter", "Sort", "SubqueryAlias", "LocalLimit", "Offset"})
@@ -42,26 +36,27 @@ def is_existence(expression: Expression) -> bool:
 
 def existence(catalyst: Catalyst, rows: Plan) -> Expression:
     """An `EXISTS` as a condition on one value: the number of rows of its plan."""
-    number = catalyst.alias(catalyst.count_of_rows(), "number")
-    subquery = catalyst.subquery(catalyst.aggregate([], [number], rows))
-    return catalyst.expressions.GreaterThan(subquery, catalyst.cast(catalyst.number(0), number.dataType()))
-
-
-def has_single_value(catalyst: Catalyst, expression: Expression) -> bool:
-    """Whether an expression has such a subquery in it."""
-    return catalyst.may_have(expression, "SCALAR_SUBQUERY") and (
-        is_single_value(expression)
-        or any(has_single_value(catalyst, each) for each in catalyst.items(expression.children()))
+    number = catalyst.expressions.alias(catalyst.functions.count_of_rows(), "number")
+    subquery = catalyst.expressions.subquery(catalyst.plans.aggregate([], [number], rows))
+    return catalyst.expressions.classes.GreaterThan(
+        subquery, catalyst.expressions.cast(catalyst.expressions.number(0), number.dataType())
     )
 
 
-def has_single_values(catalyst: Catalyst, plan: Plan) -> bool:
+def has_single_value(trees: Trees, expression: Expression) -> bool:
+    """Whether an expression has such a subquery in it."""
+    return trees.may_have(expression, "SCALAR_SUBQUERY") and (
+        is_single_value(expression) or any(has_single_value(trees, each) for each in trees.items(expression.children()))
+    )
+
+
+def has_single_values(trees: Trees, plan: Plan) -> bool:
     """Whether a plan has such a subquery."""
-    return catalyst.may_have(plan, "SCALAR_SUBQUERY") and any(
-        has_single_value(catalyst, each)
-        for part in parts_of(catalyst, plan)
+    return trees.may_have(plan, "SCALAR_SUBQUERY") and any(
+        has_single_value(trees, each)
+        for part in parts_of(trees, plan)
         if part.subqueries().size()
-        for each in catalyst.items(part.expressions())
+        for each in trees.items(part.expressions())
     )
 
 
@@ -72,8 +67,8 @@ class SingleRows:
         leaves: ids of the first attributes of leaves that have one row at most.
     """
 
-    def __init__(self, catalyst: Catalyst, leaves: Collection[int] = ()) -> None:
-        self._catalyst, self._leaves = catalyst, leaves
+    def __init__(self, plans: LogicalPlans, leaves: Collection[int] = ()) -> None:
+        self._plans, self._leaves = plans, leaves
 
     def has_one(self, plan: Plan) -> bool:
         """Whether a plan has one row at most, whatever rows its leaves have."""
@@ -96,7 +91,7 @@ class SingleRows:
 
     def beside(self, join: Plan) -> tuple[Plan, Plan] | None:
         """The rows of a join, and the one row beside each of them; None for another join."""
-        if simple_name(join) != "Join" or self._catalyst.equal_keys(join) is not None:
+        if simple_name(join) != "Join" or self._plans.equal_keys(join) is not None:
             return None
         kind, left, right = join_type(join), join.left(), join.right()
         if kind in (*_INNER, "LeftOuter") and self.has_one(right):
@@ -119,18 +114,18 @@ class ValueJoins:
     def of(self, plan: Plan) -> Plan:
         """A plan without names of relations, with joins in place of subqueries."""
         catalyst = self._catalyst
-        children = catalyst.items(plan.children())
-        if not children or not catalyst.may_have(plan, "SCALAR_SUBQUERY"):
+        children = catalyst.trees.items(plan.children())
+        if not children or not catalyst.trees.may_have(plan, "SCALAR_SUBQUERY"):
             return plan
-        plan = catalyst.with_children(plan, [self.of(each) for each in children])
+        plan = catalyst.trees.with_children(plan, [self.of(each) for each in children])
         match simple_name(plan):
             case "Filter" if self._are_in([plan.condition()]):
                 return self._filter(plan)
-            case "Project" if self._are_in(catalyst.items(plan.projectList())):
+            case "Project" if self._are_in(catalyst.trees.items(plan.projectList())):
                 values = _Values(self)
-                columns = [values.put_into(each) for each in catalyst.items(plan.projectList())]
-                return catalyst.project(columns, values.beside(plan.child()))
-            case "Aggregate" if self._are_in(catalyst.items(plan.aggregateExpressions())):
+                columns = [values.put_into(each) for each in catalyst.trees.items(plan.projectList())]
+                return catalyst.plans.project(columns, values.beside(plan.child()))
+            case "Aggregate" if self._are_in(catalyst.trees.items(plan.aggregateExpressions())):
                 return self._aggregate(plan)
             case "Join":
                 return self._join(plan)
@@ -147,8 +142,8 @@ class ValueJoins:
 
     def left_join(self, rows: Plan, value: Plan) -> Plan:
         """Rows with the one row of a plan beside each, or with nulls."""
-        kind = self._catalyst.singleton("catalyst.plans.LeftOuter")
-        return self._catalyst.join_of(kind, rows, value, None)
+        kind = self._catalyst.scala.singleton("catalyst.plans.LeftOuter")
+        return self._catalyst.plans.join_of(kind, rows, value, None)
 
     @property
     def catalyst(self) -> Catalyst:
@@ -159,15 +154,15 @@ class ValueJoins:
         return any(map(self._is_in, expressions))
 
     def _is_in(self, expression: Expression) -> bool:
-        return self._catalyst.may_have(expression, "SCALAR_SUBQUERY") and (
-            self.is_value(expression) or self._are_in(self._catalyst.items(expression.children()))
+        return self._catalyst.trees.may_have(expression, "SCALAR_SUBQUERY") and (
+            self.is_value(expression) or self._are_in(self._catalyst.trees.items(expression.children()))
         )
 
     def _filter(self, plan: Plan) -> Plan:
         catalyst, rows, values = self._catalyst, plan.child(), _Values(self)
-        conditions = catalyst.conjuncts(plan.condition())
+        conditions = catalyst.trees.conjuncts(plan.condition())
         if plain := [each for each in conditions if not self._is_in(each)]:
-            rows = catalyst.filter(catalyst.all_of(plain), rows)
+            rows = catalyst.plans.filter(catalyst.expressions.all_of(plain), rows)
         others = list[Expression]()
         for each in filter(self._is_in, conditions):
             equal = self._equality(each)
@@ -176,28 +171,28 @@ class ValueJoins:
                 continue
             column, expression = equal
             single = _Values(self)
-            value = catalyst.alias(single.put_into(expression), "value")
+            value = catalyst.expressions.alias(single.put_into(expression), "value")
             [plan_of_value] = single.plans
-            one = catalyst.project([value], plan_of_value)
-            condition = catalyst.expressions.EqualTo(column, value.toAttribute())
-            rows = catalyst.join_of(catalyst.singleton("catalyst.plans.Inner"), rows, one, condition)
+            one = catalyst.plans.project([value], plan_of_value)
+            condition = catalyst.expressions.classes.EqualTo(column, value.toAttribute())
+            rows = catalyst.plans.join_of(catalyst.scala.singleton("catalyst.plans.Inner"), rows, one, condition)
         if others:
-            rows = catalyst.filter(catalyst.all_of(others), values.beside(rows))
-        return catalyst.project(catalyst.items(plan.output()), rows)
+            rows = catalyst.plans.filter(catalyst.expressions.all_of(others), values.beside(rows))
+        return catalyst.plans.project(catalyst.trees.items(plan.output()), rows)
 
     def _equality(self, condition: Expression) -> tuple[Expression, Expression] | None:
         """The sides of an equality of the rows with one value: that of the rows, and that of the value."""
         if simple_name(condition) != "EqualTo":
             return None
         for rows, value in ((condition.left(), condition.right()), (condition.right(), condition.left())):
-            of_rows = rows.references().size() and not has_single_value(self._catalyst, rows)
+            of_rows = rows.references().size() and not has_single_value(self._catalyst.trees, rows)
             if of_rows and not value.references().size() and len(_Values(self).in_(value)) == 1:
                 return rows, value
         return None
 
     def _aggregate(self, plan: Plan) -> Plan:
         """An aggregation: values within its functions stand beside its rows, others beside its groups."""
-        catalyst, items = self._catalyst, self._catalyst.items
+        catalyst, items = self._catalyst, self._catalyst.trees.items
         of_rows, of_groups = _Values(self), _Values(self)
         grouping = [of_rows.put_into(each) for each in items(plan.groupingExpressions())]
         parts = list[tuple[Expression, Expression]]()
@@ -211,22 +206,24 @@ class ValueJoins:
             for known, named in parts:
                 if bool(known.canonicalized().equals(part.canonicalized())):
                     return named.toAttribute()
-            named = catalyst.alias(of_rows.put_into(part), "part")
+            named = catalyst.expressions.alias(of_rows.put_into(part), "part")
             parts.append((part, named))
             return named.toAttribute()
 
         columns = []
         for named in items(plan.aggregateExpressions()):
             value = named.child() if simple_name(named) == "Alias" else named
-            columns.append(catalyst.alias_as(of_groups.put_into(catalyst.rewrite(value, part_of_group)), named))
-        groups = catalyst.aggregate(grouping, [named for _, named in parts], of_rows.beside(plan.child()))
-        return catalyst.project(columns, of_groups.beside(groups))
+            columns.append(
+                catalyst.expressions.alias_as(of_groups.put_into(catalyst.trees.rewrite(value, part_of_group)), named)
+            )
+        groups = catalyst.plans.aggregate(grouping, [named for _, named in parts], of_rows.beside(plan.child()))
+        return catalyst.plans.project(columns, of_groups.beside(groups))
 
     def _join(self, plan: Plan) -> Plan:
         catalyst, kind = self._catalyst, join_type(plan)
         if plan.condition().isEmpty():
             return plan
-        conditions = catalyst.conjuncts(plan.condition().get())
+        conditions = catalyst.trees.conjuncts(plan.condition().get())
         with_values = [each for each in conditions if self._is_in(each)]
         if not with_values:
             return plan
@@ -234,12 +231,12 @@ class ValueJoins:
         if kind not in _INNER:
             condition = values.put_into(plan.condition().get())
             left = values.beside(plan.left())
-            joined = catalyst.join_of(plan.joinType(), left, plan.right(), condition)
-            return catalyst.project(catalyst.items(plan.output()), joined)
+            joined = catalyst.plans.join_of(plan.joinType(), left, plan.right(), condition)
+            return catalyst.plans.project(catalyst.trees.items(plan.output()), joined)
         plain = [each for each in conditions if not self._is_in(each)]
-        condition = catalyst.all_of(plain) if plain else None
-        joined = catalyst.join_of(plan.joinType(), plan.left(), plan.right(), condition)
-        return self._filter(catalyst.filter(catalyst.all_of(with_values), joined))
+        condition = catalyst.expressions.all_of(plain) if plain else None
+        joined = catalyst.plans.join_of(plan.joinType(), plan.left(), plan.right(), condition)
+        return self._filter(catalyst.plans.filter(catalyst.expressions.all_of(with_values), joined))
 
 
 class _Values:
@@ -259,7 +256,7 @@ class _Values:
 
     def put_into(self, expression: Expression) -> Expression:
         """The expression with columns in place of its subqueries."""
-        return self._joins.catalyst.rewrite(expression, self._column)
+        return self._joins.catalyst.trees.rewrite(expression, self._column)
 
     def in_(self, expression: Expression) -> list[Expression]:
         """The subqueries in an expression, equal ones once."""
@@ -267,7 +264,7 @@ class _Values:
         while left:
             part = left.pop()
             if not self._joins.is_value(part):
-                left += catalyst.items(part.children())
+                left += catalyst.trees.items(part.children())
             elif not any(bool(part.canonicalized().equals(each.canonicalized())) for each in found):
                 found.append(part)
         return found
@@ -286,8 +283,8 @@ class _Values:
                 return column
         catalyst, rows = self._joins.catalyst, self._joins.rows_of(part)
         # A subquery may stand at several places of a query, so its column gets an id of its own.
-        value = catalyst.alias(catalyst.items(rows.output())[0], "value")
+        value = catalyst.expressions.alias(catalyst.trees.items(rows.output())[0], "value")
         column = value.toAttribute().withNullability(True)
         self._known.append((part, column))
-        self.plans.append(catalyst.project([value], rows))
+        self.plans.append(catalyst.plans.project([value], rows))
         return column

@@ -18,8 +18,9 @@ from functools import reduce
 from threading import Lock
 from typing import Literal
 
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, is_attribute, parts_of, simple_name
+from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.epoch_timestamps import EpochTimestamps, has_epoch_timestamp
+from spark_bridge.engine.catalyst.trees import Expression, Plan, Trees, is_attribute, parts_of, simple_name
 
 _OPERATORS = {
     "GreaterThan": (True, True),
@@ -109,9 +110,9 @@ class Boundary:
 
     def __init__(self, catalyst: Catalyst, expression: Expression) -> None:
         self._timestamps, self._lock = EpochTimestamps(catalyst), Lock()
-        temporal = _evaluable(catalyst, self._timestamps.put_in(expression))
-        self._kind, of_time = temporal.dataType(), catalyst.seq([temporal])
-        self._row = catalyst.expressions.InterpretedMutableProjection(of_time, catalyst.seq([]))
+        temporal = _evaluable(catalyst.trees, self._timestamps.put_in(expression))
+        self._kind, of_time = temporal.dataType(), catalyst.scala.seq([temporal])
+        self._row = catalyst.expressions.classes.InterpretedMutableProjection(of_time, catalyst.scala.seq([]))
 
     def at(self, time_us: int) -> int:
         """The value at a time, in microseconds since 1970: a number, as Spark stores it."""
@@ -127,12 +128,12 @@ class Boundary:
             return value
 
 
-def has_temporal_filter(catalyst: Catalyst, plan: Plan) -> bool:
+def has_temporal_filter(trees: Trees, plan: Plan) -> bool:
     """Whether a plan has a filter by the time of the epoch."""
-    if not catalyst.may_have(plan, "CURRENT_LIKE"):
+    if not trees.may_have(plan, "CURRENT_LIKE"):
         return False
-    filters = (part for part in parts_of(catalyst, plan) if simple_name(part) == "Filter")
-    return any(has_epoch_timestamp(catalyst, part.condition()) for part in filters)
+    filters = (part for part in parts_of(trees, plan) if simple_name(part) == "Filter")
+    return any(has_epoch_timestamp(trees, part.condition()) for part in filters)
 
 
 def temporal_condition(catalyst: Catalyst, condition: Expression) -> ConditionPart | None:
@@ -165,12 +166,12 @@ class _Parts:
         Args:
             needed: whether a row needs its value; None if each does.
         """
-        catalyst, expressions = self._catalyst, self._catalyst.expressions
-        if not has_epoch_timestamp(catalyst, condition):
+        catalyst, expressions = self._catalyst, self._catalyst.expressions.classes
+        if not has_epoch_timestamp(catalyst.trees, condition):
             return RowCondition(self._where(needed, condition))
         if (compared := self._compared(condition, needed)) is not None:
             return compared
-        children = catalyst.items(condition.children())
+        children = catalyst.trees.items(condition.children())
         match simple_name(condition):
             case "And" | "Or" as name:
                 parts = list[ConditionPart | None]()
@@ -186,14 +187,14 @@ class _Parts:
                 equal = [expressions.EqualTo(children[0], each) for each in children[1:]]
                 return self.of(reduce(expressions.Or, equal), needed)
             case "Coalesce" if len(children) > 1:
-                rest = expressions.Coalesce(catalyst.seq(children[1:]))
+                rest = expressions.Coalesce(catalyst.scala.seq(children[1:]))
                 return self._choice(expressions.IsNotNull(children[0]), children[0], rest, needed)
             case "Coalesce":
                 return self.of(children[0], needed)
             case "If":
                 return self._choice(children[0], children[1], children[2], needed)
             case "CaseWhen":
-                pairs = [*children, catalyst.null(condition.dataType())][: len(children) // 2 * 2 + 1]
+                pairs = [*children, catalyst.expressions.null(condition.dataType())][: len(children) // 2 * 2 + 1]
                 cases = zip(pairs[-3::-2], pairs[-2::-2], strict=True)
                 return self.of(reduce(lambda rest, each: expressions.If(*each, rest), cases, pairs[-1]), needed)
             case _:
@@ -205,7 +206,7 @@ class _Parts:
         known, is_true = self.of(condition, needed), self._is(condition, True)
         chosen = _combined("and", known, _combined("has a value", known))
         one = self.of(then, self._also(needed, condition, is_true))
-        other = self.of(otherwise, self._also(needed, condition, self._catalyst.expressions.Not(is_true)))
+        other = self.of(otherwise, self._also(needed, condition, self._catalyst.expressions.classes.Not(is_true)))
         return _combined("or", _combined("and", chosen, one), _combined("and", _combined("not", chosen), other))
 
     def _compared(self, condition: Expression, needed: Expression | None) -> ConditionPart | None:
@@ -221,10 +222,10 @@ class _Parts:
         else:
             return None
         value, boundary = condition.left(), condition.right()
-        if has_epoch_timestamp(self._catalyst, value):
+        if has_epoch_timestamp(self._catalyst.trees, value):
             value, boundary = boundary, value
             names = [_FROM_RIGHT[each] for each in names]
-        is_of_time = _is_boundary(self._catalyst, boundary) and not has_epoch_timestamp(self._catalyst, value)
+        is_of_time = _is_boundary(self._catalyst, boundary) and not has_epoch_timestamp(self._catalyst.trees, value)
         if not is_of_time or not value.references().size():
             return None
         value = self._where(needed, value)
@@ -234,16 +235,16 @@ class _Parts:
         """A value of the rows that need it, null for others; a column as it is."""
         if needed is None or is_attribute(value):
             return value
-        return self._catalyst.when(needed, value, self._catalyst.null(value.dataType()))
+        return self._catalyst.expressions.when(needed, value, self._catalyst.expressions.null(value.dataType()))
 
     def _also(self, needed: Expression | None, condition: Expression, fulfilled: Expression) -> Expression | None:
         """Whether a row needs a value behind a condition; one on the time is not known yet."""
-        if has_epoch_timestamp(self._catalyst, condition):
+        if has_epoch_timestamp(self._catalyst.trees, condition):
             return needed
-        return fulfilled if needed is None else self._catalyst.expressions.And(needed, fulfilled)
+        return fulfilled if needed is None else self._catalyst.expressions.classes.And(needed, fulfilled)
 
     def _is(self, condition: Expression, value: bool) -> Expression:
-        expressions = self._catalyst.expressions
+        expressions = self._catalyst.expressions.classes
         return expressions.EqualNullSafe(condition, expressions.Literal(value, condition.dataType()))
 
 
@@ -266,21 +267,21 @@ def _is_boundary(catalyst: Catalyst, expression: Expression) -> bool:
     """Whether an expression is of the time alone, with a value at all times: a time, a date or a whole number."""
     if expression.references().size() or str(expression.dataType().typeName()) not in _TYPES:
         return False
-    has_values = _has_values(catalyst, _evaluable(catalyst, expression))
+    has_values = _has_values(catalyst.trees, _evaluable(catalyst.trees, expression))
     return has_values and Boundary(catalyst, expression).or_none(0) is not None
 
 
-def _has_values(catalyst: Catalyst, expression: Expression) -> bool:
+def _has_values(trees: Trees, expression: Expression) -> bool:
     has_one = simple_name(expression) in _HAVE_VALUES
-    return has_one and all(_has_values(catalyst, each) for each in catalyst.items(expression.children()))
+    return has_one and all(_has_values(trees, each) for each in trees.items(expression.children()))
 
 
-def _evaluable(catalyst: Catalyst, expression: Expression) -> Expression:
+def _evaluable(trees: Trees, expression: Expression) -> Expression:
     """The expression without those that Spark replaces by others before it computes them."""
 
     def replaced(part: Expression) -> Expression | None:
-        if not catalyst.is_instance(part, "catalyst.expressions.RuntimeReplaceable"):
+        if not trees.is_instance(part, "catalyst.expressions.RuntimeReplaceable"):
             return None
-        return _evaluable(catalyst, part.replacement())
+        return _evaluable(trees, part.replacement())
 
-    return catalyst.rewrite(expression, replaced)
+    return trees.rewrite(expression, replaced)

@@ -13,16 +13,9 @@ from itertools import chain
 
 import pyarrow as pa
 
-from spark_bridge.engine.catalyst.catalyst import (
-    Catalyst,
-    Expression,
-    Plan,
-    attribute_id,
-    is_attribute,
-    join_type,
-    simple_name,
-)
+from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.epoch_timestamps import filter_text, has_epoch_timestamp
+from spark_bridge.engine.catalyst.trees import Expression, Plan, attribute_id, is_attribute, join_type, simple_name
 from spark_bridge.operators.cut import Cut, InnerRows
 from spark_bridge.operators.temporal_filter.temporal_conditions import (
     Boundary,
@@ -52,7 +45,7 @@ def cut_temporal_filter(cut: Cut, plan: Plan) -> Plan | None:
     if (split := _split(cut.catalyst, plan)) is None:
         return None
     conditions, rows = split
-    catalyst, items = cut.catalyst, cut.catalyst.items
+    catalyst, items = cut.catalyst, cut.catalyst.trees.items
     found = [temporal_condition(catalyst, each) for each in conditions]
     parts = [each for each in found if each is not None]
     if len(parts) < len(found):
@@ -67,9 +60,9 @@ def cut_temporal_filter(cut: Cut, plan: Plan) -> Plan | None:
             compared[part] = numbers[attribute_id(part.value)]
             continue
         compared[part] = f"__sw_time_{1 + len(more)}"
-        more.append(catalyst.alias(part.value, f"__sw_time_{1 + len(more)}"))
+        more.append(catalyst.expressions.alias(part.value, f"__sw_time_{1 + len(more)}"))
     inner = cut.inner(below, more, TIMED)
-    kept, schema = items(inner.plan.output()), catalyst.arrow_schema(inner.plan)
+    kept, schema = items(inner.plan.output()), catalyst.schemas.arrow_schema(inner.plan)
     fields = {part: schema.field(column) for part, column in compared.items()}
     stored = {part: _over_rows(catalyst, part, each) for part, each in fields.items()}
     temporal = TemporalFilterPlan(
@@ -92,15 +85,17 @@ def _split(catalyst: Catalyst, plan: Plan) -> tuple[list[Expression], Plan] | No
         condition = plan.condition().get()
     else:
         return None
-    conditions = catalyst.conjuncts(condition) if has_epoch_timestamp(catalyst, condition) else []
-    temporal = [each for each in conditions if has_epoch_timestamp(catalyst, each)]
+    conditions = catalyst.trees.conjuncts(condition) if has_epoch_timestamp(catalyst.trees, condition) else []
+    temporal = [each for each in conditions if has_epoch_timestamp(catalyst.trees, each)]
     if not temporal:
         return None
-    others = [each for each in conditions if not has_epoch_timestamp(catalyst, each)]
+    others = [each for each in conditions if not has_epoch_timestamp(catalyst.trees, each)]
     if kind == "Join":
-        rest = catalyst.all_of(others) if others else None
-        return temporal, catalyst.join_of(plan.joinType(), plan.left(), plan.right(), rest)
-    return temporal, catalyst.filter(catalyst.all_of(others), plan.child()) if others else plan.child()
+        rest = catalyst.expressions.all_of(others) if others else None
+        return temporal, catalyst.plans.join_of(plan.joinType(), plan.left(), plan.right(), rest)
+    return temporal, catalyst.plans.filter(
+        catalyst.expressions.all_of(others), plan.child()
+    ) if others else plan.child()
 
 
 def _over_rows(catalyst: Catalyst, part: _Compared, column: pa.Field) -> TimeBound | RowFlag:

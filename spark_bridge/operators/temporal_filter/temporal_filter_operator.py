@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from spark_bridge.engine.catalyst.catalyst import Plan
-from spark_bridge.engine.catalyst.leaves import LeafRows
+from spark_bridge.engine.catalyst.trees import Plan
+from spark_bridge.engine.execution.leaves import LeafRows
 from spark_bridge.ingest.dataset_frame import WantedRows
 from spark_bridge.operators.cut import Cut
 from spark_bridge.operators.operator import Operator, OperatorInput

@@ -20,11 +20,12 @@ from collections.abc import Iterator, Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark_bridge.engine.catalyst.catalyst import (
-    Catalyst,
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.queries import analysed
+from spark_bridge.engine.catalyst.trees import (
     Expression,
     Plan,
-    analysed,
+    Trees,
     attribute_id,
     is_attribute,
     parts_of,
@@ -35,9 +36,9 @@ from spark_bridge.operators.window.time_windows import session_positions
 _ENDS_BEFORE, _BEGINS, _START, _END = (f"__sw_session_{name}" for name in ("before", "begins", "start", "end"))
 
 
-def is_of_sessions(catalyst: Catalyst, window: Plan) -> bool:
+def is_of_sessions(trees: Trees, window: Plan) -> bool:
     """Whether a Window has been made by `with_sessions`."""
-    return any(str(each.name()) == _END for each in catalyst.items(window.windowExpressions()))
+    return any(str(each.name()) == _END for each in trees.items(window.windowExpressions()))
 
 
 def with_all_sessions(catalyst: Catalyst, plan: Plan) -> Plan:
@@ -45,22 +46,22 @@ def with_all_sessions(catalyst: Catalyst, plan: Plan) -> Plan:
 
     The same plan if it has no sessions; otherwise every WITH is expanded.
     """
-    aggregates = (part for part in parts_of(catalyst, plan) if simple_name(part) == "Aggregate")
-    if all(_session(catalyst, each) is None for each in aggregates):
+    aggregates = (part for part in parts_of(catalyst.trees, plan) if simple_name(part) == "Aggregate")
+    if all(_session(catalyst.trees, each) is None for each in aggregates):
         return plan
-    plan = catalyst.inline_common_tables(plan)
-    children = catalyst.items(plan.children())
+    plan = catalyst.queries.inline_common_tables(plan)
+    children = catalyst.trees.items(plan.children())
     if children:
-        plan = catalyst.with_children(plan, [with_all_sessions(catalyst, each) for each in children])
+        plan = catalyst.trees.with_children(plan, [with_all_sessions(catalyst, each) for each in children])
     if plan.subqueries().size():
 
         def within(part: Expression) -> Expression | None:
-            if not catalyst.is_instance(part, "catalyst.expressions.SubqueryExpression"):
+            if not catalyst.trees.is_instance(part, "catalyst.expressions.SubqueryExpression"):
                 return None
             is_correlated = part.outerAttrs().size() > 0
             return part if is_correlated else part.withNewPlan(with_all_sessions(catalyst, part.plan()))
 
-        plan = catalyst.with_expressions(plan, lambda each: catalyst.rewrite(each, within)) or plan
+        plan = catalyst.plans.with_expressions(plan, lambda each: catalyst.trees.rewrite(each, within)) or plan
     return with_sessions(catalyst, plan) if simple_name(plan) == "Aggregate" else plan
 
 
@@ -70,24 +71,26 @@ def with_sessions(catalyst: Catalyst, aggregate: Plan) -> Plan:
     Args:
         aggregate: analysed.
     """
-    session = _session(catalyst, aggregate)
+    session = _session(catalyst.trees, aggregate)
     if session is None:
         return aggregate
-    grouping = catalyst.items(aggregate.groupingExpressions())
+    grouping = catalyst.trees.items(aggregate.groupingExpressions())
     number, child = attribute_id(session), aggregate.child()
 
     def is_session(part: Expression) -> bool:
         return is_attribute(part) and attribute_id(part) == number
 
-    calls = [call for each in catalyst.items(aggregate.aggregateExpressions()) for call in _calls(catalyst, each)]
+    calls = [
+        call for each in catalyst.trees.items(aggregate.aggregateExpressions()) for call in _calls(catalyst.trees, each)
+    ]
     # As in Spark, a function sees the session of each row alone, unless it or another one is DISTINCT.
     are_alone = not any(call.isDistinct() for call in calls)
     is_read = are_alone and any(call.references().contains(session) for call in calls)
     keys = [each for each in grouping if not is_session(each) and not each.foldable()]
-    columns = [each for each in catalyst.items(child.output()) if aggregate.references().contains(each)]
+    columns = [each for each in catalyst.trees.items(child.output()) if aggregate.references().contains(each)]
     columns = [each for each in columns if is_read or not is_session(each)]
-    rows = _in_sessions(catalyst, catalyst.frame(child), columns, keys, session)
-    merged = catalyst.items(rows.output())[-1]
+    rows = _in_sessions(catalyst, catalyst.queries.frame(child), columns, keys, session)
+    merged = catalyst.trees.items(rows.output())[-1]
 
     def merged_in(part: Expression) -> Expression | None:
         if simple_name(part) == "AggregateExpression" and are_alone:
@@ -95,15 +98,15 @@ def with_sessions(catalyst: Catalyst, aggregate: Plan) -> Plan:
         return merged if is_session(part) else None
 
     results = [
-        catalyst.alias_as(merged, each) if is_session(each) else catalyst.rewrite(each, merged_in)
-        for each in catalyst.items(aggregate.aggregateExpressions())
+        catalyst.expressions.alias_as(merged, each) if is_session(each) else catalyst.trees.rewrite(each, merged_in)
+        for each in catalyst.trees.items(aggregate.aggregateExpressions())
     ]
-    return catalyst.aggregate([catalyst.rewrite(each, merged_in) for each in grouping], results, rows)
+    return catalyst.plans.aggregate([catalyst.trees.rewrite(each, merged_in) for each in grouping], results, rows)
 
 
-def _session(catalyst: Catalyst, aggregate: Plan) -> Expression | None:
+def _session(trees: Trees, aggregate: Plan) -> Expression | None:
     """The column of an Aggregate's grouping that has the session of each row alone, if any."""
-    positions = session_positions(catalyst, aggregate)
+    positions = session_positions(trees, aggregate)
     return aggregate.groupingExpressions().apply(positions[0]) if positions else None
 
 
@@ -122,17 +125,19 @@ def _in_sessions(
         keys: each combination of their values has sessions of its own.
         session: the column with the session of each row alone.
     """
-    alone = catalyst.column(session)
-    kept = [*map(catalyst.column, columns)]
+    alone = catalyst.queries.column(session)
+    kept = [*map(catalyst.queries.column, columns)]
 
     def beside(*more: Column) -> list[Column]:
         """Adds columns to the kept ones."""
         nonlocal frame
         frame = frame.select(*kept, *more)
-        return [*map(catalyst.column, catalyst.items(analysed(frame).output())[len(kept) :])]
+        return [*map(catalyst.queries.column, catalyst.trees.items(analysed(frame).output())[len(kept) :])]
 
-    named = [catalyst.column(each) for each in keys if is_attribute(each)]
-    computed = [catalyst.column(each).alias(f"__sw_key_{at}") for at, each in enumerate(keys) if not is_attribute(each)]
+    named = [catalyst.queries.column(each) for each in keys if is_attribute(each)]
+    computed = [
+        catalyst.queries.column(each).alias(f"__sw_key_{at}") for at, each in enumerate(keys) if not is_attribute(each)
+    ]
     time, end, *computed = beside(alone["start"].alias("start"), alone["end"].alias("end"), *computed)
     kept += [time, end, *computed]
     by_key = Window.partitionBy(*named, *computed)
@@ -151,10 +156,10 @@ def _in_sessions(
     return analysed(frame)
 
 
-def _calls(catalyst: Catalyst, expression: Expression) -> Iterator[Expression]:
+def _calls(trees: Trees, expression: Expression) -> Iterator[Expression]:
     """The calls of aggregate functions in an expression."""
     if simple_name(expression) == "AggregateExpression":
         yield expression
         return
-    for each in catalyst.items(expression.children()):
-        yield from _calls(catalyst, each)
+    for each in trees.items(expression.children()):
+        yield from _calls(trees, each)

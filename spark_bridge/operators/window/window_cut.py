@@ -8,7 +8,7 @@ Window                         Project            the columns under the names th
 
 from __future__ import annotations
 
-from spark_bridge.engine.catalyst.catalyst import Plan, attribute_id, is_attribute, simple_name
+from spark_bridge.engine.catalyst.trees import Plan, attribute_id, is_attribute, simple_name
 from spark_bridge.operators.cut import Cut, InnerRows, leaf_with, unique_names
 from spark_bridge.operators.global_window.all_rows_cut import cut_all_rows
 from spark_bridge.operators.window.window_form import WindowForm, is_by_key
@@ -30,19 +30,24 @@ def cut_window(cut: Cut, plan: Plan) -> Plan | None:
         cut.check.check(each)
     if form.has_python:
         raise refuse(cut.view, "a Python function over a window", "take one of Spark's functions")
-    if not is_by_key(catalyst, plan):
+    if not is_by_key(catalyst.trees, plan):
         return cut_all_rows(cut, plan, form.below, form.whole, "a window", f"{form.text} over all rows")
-    columns = catalyst.items(plan.output())
+    columns = catalyst.trees.items(plan.output())
     cut.require_values(columns, "a window")
     below = cut.below(form.below)
-    inner = cut.inner(below, [catalyst.alias(catalyst.hash_of(form.keys), JOIN_FIELD.name)], KEYS)
-    kept = catalyst.items(inner.plan.output())[:-1]
+    inner = cut.inner(
+        below, [catalyst.expressions.alias(catalyst.expressions.hash_of(form.keys), JOIN_FIELD.name)], KEYS
+    )
+    kept = catalyst.trees.items(inner.plan.output())[:-1]
     stored = {
         attribute_id(column): str(each.name())
-        for column, each in zip(catalyst.items(below.output()), kept, strict=True)
+        for column, each in zip(catalyst.trees.items(below.output()), kept, strict=True)
     }
     names = unique_names(str(each.name()) for each in columns)
-    leaf, apart = leaf_with(catalyst, kept, WEIGHT_FIELD), catalyst.local_relation(catalyst.seq(kept)).newInstance()
+    leaf, apart = (
+        leaf_with(catalyst, kept, WEIGHT_FIELD),
+        catalyst.rows.local_relation(catalyst.scala.seq(kept)).newInstance(),
+    )
     touched = form.touched(leaf, cut.renamed(below, leaf), names)
     whole = form.whole(apart, cut.renamed(below, apart), names)
     leaves = {attribute_id(each.output().apply(0)): ROWS for each in (leaf, apart)}
@@ -51,12 +56,12 @@ def cut_window(cut: Cut, plan: Plan) -> Plan | None:
         rows=inner.name,
         columns=tuple((name, stored.get(attribute_id(each))) for name, each in zip(names, columns, strict=True)),
         key=frozenset(stored[attribute_id(each)] for each in form.keys if is_attribute(each)),
-        identity=identity_text(catalyst, touched, dict.fromkeys(leaves, inner.name), "", []),
+        identity=identity_text(catalyst.trees, touched, dict.fromkeys(leaves, inner.name), "", []),
         text=f"{form.text} by {', '.join(str(each.name()) for each in form.keys if is_attribute(each))}",
         query=touched,
-        schema=catalyst.arrow_schema(touched),
+        schema=catalyst.schemas.arrow_schema(touched),
         whole=whole,
         leaves=leaves,
     )
-    rows = cut.add(window, catalyst.items(whole.output()))
+    rows = cut.add(window, catalyst.trees.items(whole.output()))
     return cut.under_columns(plan, rows)

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, is_attribute, parts_of, simple_name
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.trees import Expression, Plan, Trees, is_attribute, parts_of, simple_name
 from spark_bridge.operators.window.session_windows import is_of_sessions
 from spark_bridge.plans.total_order import TotalOrder, function_name
 
 
-def windows_of(catalyst: Catalyst, plan: Plan) -> list[Plan]:
+def windows_of(trees: Trees, plan: Plan) -> list[Plan]:
     """The windows in a plan."""
-    return [part for part in parts_of(catalyst, plan) if simple_name(part) == "Window"]
+    return [part for part in parts_of(trees, plan) if simple_name(part) == "Window"]
 
 
-def is_by_key(catalyst: Catalyst, plan: Plan) -> bool:
+def is_by_key(trees: Trees, plan: Plan) -> bool:
     """Whether an operator is a window over the rows of each key."""
-    return simple_name(plan) == "Window" and any(map(is_attribute, catalyst.items(plan.partitionSpec())))
+    return simple_name(plan) == "Window" and any(map(is_attribute, trees.items(plan.partitionSpec())))
 
 
 class WindowForm:
@@ -45,20 +46,20 @@ class WindowForm:
         while simple_name(self.operators[-1]) == "Project":
             self.operators.pop()
         self.below: Plan = self.operators[-1].child()
-        self.keys: list[Expression] = catalyst.items(self.operators[-1].partitionSpec())
+        self.keys: list[Expression] = catalyst.trees.items(self.operators[-1].partitionSpec())
 
     @property
     def has_python(self) -> bool:
         """Whether a function is one of Python's, which sees batches of rows."""
         windows = [each for each in self.operators if simple_name(each) == "Window"]
-        named = [each for window in windows for each in self._catalyst.items(window.windowExpressions())]
+        named = [each for window in windows for each in self._catalyst.trees.items(window.windowExpressions())]
         return any(function_name(each.child()).startswith("Python") for each in named)
 
     @property
     def text(self) -> str:
         """For people."""
         windows = [each for each in self.operators if simple_name(each) == "Window"]
-        return "sessions" if any(is_of_sessions(self._catalyst, each) for each in windows) else "window functions"
+        return "sessions" if any(is_of_sessions(self._catalyst.trees, each) for each in windows) else "window functions"
 
     def touched(self, leaf: Plan, rows: Sequence[Expression], names: Sequence[str]) -> Plan:
         """The windows over rows with weights; rows of different weights do not see each other.
@@ -68,17 +69,17 @@ class WindowForm:
             rows: its columns, without the weight, under the names and ids that the windows use.
             names: of the columns of the result; the weight follows.
         """
-        weight = self._catalyst.items(leaf.output())[-1]
-        plan = self._catalyst.project([*rows, weight], leaf)
+        weight = self._catalyst.trees.items(leaf.output())[-1]
+        plan = self._catalyst.plans.project([*rows, weight], leaf)
         return self._over(plan, [weight], names)
 
     def whole(self, leaf: Plan, rows: Sequence[Expression], names: Sequence[str]) -> Plan:
         """The windows over all rows, as tasks compute them.  Arguments as for `touched`, without weights."""
-        plan = self._catalyst.project(rows, leaf)
+        plan = self._catalyst.plans.project(rows, leaf)
         if any(map(is_attribute, self.keys)):
-            plan = self._catalyst.partitioned(self.keys, plan)
+            plan = self._catalyst.plans.partitioned(self.keys, plan)
         else:
-            plan = self._catalyst.one_partition(plan)
+            plan = self._catalyst.plans.one_partition(plan)
         return self._over(plan, [], names)
 
     def _over(self, plan: Plan, more: Sequence[Expression], names: Sequence[str]) -> Plan:
@@ -91,15 +92,19 @@ class WindowForm:
         catalyst = self._catalyst
         for each in reversed(self.operators):
             if simple_name(each) == "Project":
-                plan = catalyst.project([*catalyst.items(each.projectList()), *more], plan)
+                plan = catalyst.plans.project([*catalyst.trees.items(each.projectList()), *more], plan)
                 continue
-            keys = [*more, *catalyst.items(each.partitionSpec())]
-            order = [*map(catalyst.ascending, keys), *catalyst.items(each.orderSpec())]
-            order += self._order.ties(order, catalyst.items(plan.output()))
-            functions = catalyst.items(each.windowExpressions())
-            plan = catalyst.window(each, functions, catalyst.sort(order, plan, of_partitions=True), partitions=keys)
-        columns = catalyst.items(self.operators[0].output())
-        return catalyst.analyse(catalyst.project([*map(catalyst.alias, columns, names), *more], plan))
+            keys = [*more, *catalyst.trees.items(each.partitionSpec())]
+            order = [*map(catalyst.expressions.ascending, keys), *catalyst.trees.items(each.orderSpec())]
+            order += self._order.ties(order, catalyst.trees.items(plan.output()))
+            functions = catalyst.trees.items(each.windowExpressions())
+            plan = catalyst.plans.window(
+                each, functions, catalyst.plans.sort(order, plan, of_partitions=True), partitions=keys
+            )
+        columns = catalyst.trees.items(self.operators[0].output())
+        return catalyst.queries.analyse(
+            catalyst.plans.project([*map(catalyst.expressions.alias, columns, names), *more], plan)
+        )
 
     def _texts(self, window: Plan) -> list[str]:
-        return [str(each.canonicalized().toString()) for each in self._catalyst.items(window.partitionSpec())]
+        return [str(each.canonicalized().toString()) for each in self._catalyst.trees.items(window.partitionSpec())]

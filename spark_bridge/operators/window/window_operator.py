@@ -15,8 +15,8 @@ from spark_bridge.changes.change_set import with_weights
 from spark_bridge.changes.equal_rows import different
 from spark_bridge.changes.hot_keys import note_hottest
 from spark_bridge.changes.sides import stored_names
-from spark_bridge.engine.catalyst.catalyst import Plan
-from spark_bridge.engine.catalyst.leaves import LeafRows, graft
+from spark_bridge.engine.catalyst.trees import Plan
+from spark_bridge.engine.execution.leaves import LeafRows, graft
 from spark_bridge.ingest.dataset_frame import WantedRows
 from spark_bridge.operators.cut import Cut
 from spark_bridge.operators.operator import Operator, OperatorInput
@@ -60,5 +60,5 @@ class WindowOperator(Operator[WindowPlan]):
         names = stored_names(parents.by_name[window.rows])
         rows, nbytes = parents.all(window.rows, names, WantedRows(values=wanted))
         catalyst = parents.catalyst_for(nbytes)
-        frame = catalyst.frame(graft(catalyst, window.whole, window.leaves, {ROWS: rows}))
+        frame = catalyst.queries.frame(graft(catalyst, window.whole, window.leaves, {ROWS: rows}))
         return LeafRows.of_frame(frame.select(*columns)), nbytes

@@ -11,7 +11,7 @@ import pyarrow as pa
 from spark_bridge.plans.operator_plan import EpochCost, OverRows
 
 if TYPE_CHECKING:
-    from spark_bridge.engine.catalyst.catalyst import Plan
+    from spark_bridge.engine.catalyst.trees import Plan
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from spark_bridge.changes.view import Computed
-from spark_bridge.engine.catalyst.leaves import LeafRows
+from spark_bridge.engine.execution.leaves import LeafRows
 from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.ingest.history import HistoryPiece
 from spark_bridge.maintenance.backfills import Backfills

@@ -8,9 +8,10 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from spark_bridge.engine.catalyst.arrow_frames import frame_of_table, table_of_frame
-from spark_bridge.engine.catalyst.catalyst import Catalyst, analysed
-from spark_bridge.engine.catalyst.planned_once import PlannedOnce, planned_once
-from spark_bridge.engine.catalyst.row_chain import RowChain
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.queries import analysed
+from spark_bridge.engine.execution.planned_once import PlannedOnce, planned_once
+from spark_bridge.engine.execution.row_chain import RowChain
 from spark_bridge.engine.session.spark_errors import one_line
 from tests.cases import few
 
@@ -21,7 +22,7 @@ def query(spark: SparkSession, *expressions: str, where: str | None = None) -> t
     catalyst = Catalyst(spark)
     frame = frame_of_table(spark, SCHEMA.empty_table())
     plan = analysed((frame if where is None else frame.where(where)).selectExpr(*expressions))
-    return planned_once(catalyst, plan), catalyst.arrow_schema(plan)
+    return planned_once(catalyst, plan), catalyst.schemas.arrow_schema(plan)
 
 
 def rows(count: int) -> pa.Table:

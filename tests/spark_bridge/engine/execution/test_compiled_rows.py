@@ -13,8 +13,10 @@ from pyspark.sql import SparkSession
 
 from spark_bridge.engine.catalyst import java_classes
 from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Plan, analysed
-from spark_bridge.engine.catalyst.compiled_rows import compiled_rows
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.queries import analysed
+from spark_bridge.engine.catalyst.trees import Plan
+from spark_bridge.engine.execution.compiled_rows import compiled_rows
 
 SCHEMA = pa.schema([("k", pa.string()), ("i", pa.int64()), ("many", pa.list_(pa.string()))])
 ROWS = pa.table(
@@ -37,7 +39,7 @@ QUERIES = {
 def plan_of(spark: SparkSession, query: str) -> Plan:
     frame_of_table(spark, SCHEMA.empty_table()).createOrReplaceTempView("t")
     try:
-        return Catalyst(spark).analyse(Catalyst(spark).parse(query))
+        return Catalyst(spark).queries.analyse(Catalyst(spark).queries.parse(query))
     finally:
         spark.catalog.dropTempView("t")
 

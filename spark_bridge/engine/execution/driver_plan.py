@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_bridge.engine.catalyst.catalyst import Catalyst, PhysicalPlan, parts_of, simple_name
-from spark_bridge.engine.catalyst.row_chain import RowChain
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.trees import PhysicalPlan, parts_of, simple_name
+from spark_bridge.engine.execution.row_chain import RowChain
 
 
 def driver_plan(catalyst: Catalyst, below: RowChain, plan: PhysicalPlan, struct: Any) -> RowChain | None:
@@ -21,8 +22,8 @@ def driver_plan(catalyst: Catalyst, below: RowChain, plan: PhysicalPlan, struct:
         plan: over one leaf with the columns of these rows, which `Catalyst.rows_to_come` has made.
         struct: StructType of the result, a Java object; its names are free.
     """
-    prepared = catalyst.prepared(plan)
-    if any(map(_needs_job, parts_of(catalyst, prepared))):
+    prepared = catalyst.physical.prepared(plan)
+    if any(map(_needs_job, parts_of(catalyst.trees, prepared))):
         return None
     chain = prepared.execute()
     # An RDD that does not pass its partition down has a kind of its own, and those above it have that.

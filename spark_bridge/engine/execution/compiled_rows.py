@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Plan, simple_name
-from spark_bridge.engine.catalyst.row_chain import RowChain
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.trees import Plan, simple_name
+from spark_bridge.engine.execution.row_chain import RowChain
 
 
 def compiled_rows(catalyst: Catalyst, plan: Plan) -> RowChain | None:
@@ -20,16 +21,16 @@ def compiled_rows(catalyst: Catalyst, plan: Plan) -> RowChain | None:
     Returns:
         None if the plan has other operators, or several leaves.
     """
-    leaves = catalyst.leaves(plan)
+    leaves = catalyst.trees.leaves(plan)
     if len(leaves) != 1:
         return None
-    node = catalyst.physical_plan(catalyst.over_unseen_rows(plan))
+    node = catalyst.physical.plan_of(catalyst.rows.over_unseen_rows(plan))
     steps: list[Any] = []
     while (kind := simple_name(node)) in ("ProjectExec", "FilterExec"):
         rows = node.child().output()
         if kind == "ProjectExec":
-            steps.append(catalyst.compiled(node.projectList(), rows))
+            steps.append(catalyst.physical.compiled(node.projectList(), rows))
         else:
-            steps.append(catalyst.compiled_condition(node.condition(), rows))
+            steps.append(catalyst.physical.compiled_condition(node.condition(), rows))
         node = node.child()
     return RowChain(catalyst, leaves[0], steps[::-1], plan.schema()) if kind == "RDDScanExec" else None

@@ -13,11 +13,12 @@ from pyspark.sql import functions as F
 from actors.schemas.ddl import quoted_name
 from actors.sources.event_time import event_times_us
 from spark_bridge.engine.catalyst.arrow_frames import frame_of_table
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Plan, attribute_id
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.trees import Plan, attribute_id
 from state.tables.stored_rows import WEIGHT_FIELD
 
 FEW_BYTES = 2 << 20
-"""Rows up to this size need no job and no plan, see `spark_bridge.engine.catalyst.compiled_rows`."""
+"""Rows up to this size need no job and no plan, see `spark_bridge.engine.execution.compiled_rows`."""
 
 
 class LeafRows:
@@ -131,9 +132,9 @@ def graft(catalyst: Catalyst, plan: Plan, sources: Mapping[int, str], rows: Leav
         plan: the analysed plan.
         sources: id of a leaf's first attribute → the source of the leaf.
     """
-    children = catalyst.items(plan.children())
+    children = catalyst.trees.items(plan.children())
     if children:
-        return catalyst.with_children(plan, [graft(catalyst, child, sources, rows) for child in children])
+        return catalyst.trees.with_children(plan, [graft(catalyst, child, sources, rows) for child in children])
     output = plan.output()
     new = rows.get(sources[attribute_id(output.apply(0))])
-    return plan if new is None else catalyst.leaf(output, new.frame)
+    return plan if new is None else catalyst.rows.leaf(output, new.frame)

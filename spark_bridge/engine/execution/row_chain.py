@@ -15,8 +15,9 @@ from typing import IO, Any
 import pyarrow as pa
 
 from spark_bridge.engine.catalyst.arrow_frames import Messages, table_of_messages, write_stream
-from spark_bridge.engine.catalyst.catalyst import Catalyst, Plan
+from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.java_classes import java_instance
+from spark_bridge.engine.catalyst.trees import Plan
 from state.tables.lance_layout import with_schema
 
 _SOURCE = Path(__file__).with_suffix(".java")
@@ -34,7 +35,7 @@ class RowChain:
 
     def __init__(self, catalyst: Catalyst, leaf: Plan, steps: Sequence[Any], struct: Any, plan: Any = None) -> None:
         self._catalyst, self._leaf, self._steps = catalyst, leaf, steps
-        self._schema: pa.Schema = catalyst.arrow_schema(leaf)
+        self._schema: pa.Schema = catalyst.schemas.arrow_schema(leaf)
         self._run = java_instance(catalyst.spark, _SOURCE, "RowChain").of(leaf.schema(), list(steps), plan, struct).run
 
     def through(self, plan: Any, struct: Any) -> RowChain:

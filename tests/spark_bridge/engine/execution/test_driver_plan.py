@@ -11,9 +11,10 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
-from spark_bridge.engine.catalyst.catalyst import Catalyst, analysed
-from spark_bridge.engine.catalyst.driver_plan import driver_plan
-from spark_bridge.engine.catalyst.row_chain import RowChain
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.queries import analysed
+from spark_bridge.engine.execution.driver_plan import driver_plan
+from spark_bridge.engine.execution.row_chain import RowChain
 from spark_bridge.engine.session.spark_errors import ends_run, one_line
 
 SCHEMA = pa.schema([("k", pa.string()), ("i", pa.int64()), ("x", pa.float64())])
@@ -41,11 +42,11 @@ class Made:
         self._catalyst, self._spark, self._query = Catalyst(spark), spark, query
         frame_of_table(spark, SCHEMA.empty_table()).createOrReplaceTempView("t")
         plan = analysed(spark.sql(query))
-        [leaf] = self._catalyst.leaves(plan)
-        physical = self._catalyst.physical_plan(self._catalyst.over_unseen_rows(plan))
-        self.schema = self._catalyst.arrow_schema(plan)
+        [leaf] = self._catalyst.trees.leaves(plan)
+        physical = self._catalyst.physical.plan_of(self._catalyst.rows.over_unseen_rows(plan))
+        self.schema = self._catalyst.schemas.arrow_schema(plan)
         below = RowChain(self._catalyst, leaf, [], leaf.schema())
-        over_rows = self._catalyst.over_leaf(physical, self._catalyst.rows_to_come(leaf.output()))
+        over_rows = self._catalyst.trees.over_leaf(physical, self._catalyst.physical.rows_to_come(leaf.output()))
         self.plan = driver_plan(self._catalyst, below, over_rows, plan.schema())
 
     def over(self, given: pa.Table) -> pa.Table:
@@ -110,7 +111,7 @@ def test_a_broadcast_is_read_as_in_a_task(local_spark: SparkSession) -> None:
     """Spark keeps the value of a broadcast softly, and locks its blocks for the task to read it again."""
     catalyst, jvm = Catalyst(local_spark), cast(Any, local_spark._jvm)
     plan = analysed(frame_of_table(local_spark, SCHEMA.empty_table()))
-    [leaf] = catalyst.leaves(plan)
+    [leaf] = catalyst.trees.leaves(plan)
     row = frame_of_table(local_spark, rows(1))._jdf.queryExecution().executedPlan().rows().head()
     known = local_spark.sparkContext._jsc.broadcast(row)
     invoke, any_object = jvm.java.lang.invoke, jvm.java.lang.Class.forName("java.lang.Object")
@@ -123,7 +124,7 @@ def test_a_broadcast_is_read_as_in_a_task(local_spark: SparkSession) -> None:
         jvm.java.lang.Class.forName("scala.Function1"),
         invoke.MethodHandles.dropArguments(value.bindTo(known), 0, [any_object]),
     )
-    chain = catalyst.rows_to_come(leaf.output()).execute().map(reading, jvm.scala.reflect.ClassTag.Any())
+    chain = catalyst.physical.rows_to_come(leaf.output()).execute().map(reading, jvm.scala.reflect.ClassTag.Any())
     found = RowChain(catalyst, leaf, [], leaf.schema()).through(chain, leaf.schema()).table(rows(3), SCHEMA)
     assert found.to_pylist() == rows(1).to_pylist() * 3
     assert local_spark.sparkContext._jsc.broadcast("another").value() == "another"
