@@ -10,7 +10,8 @@ from unittest.mock import patch
 
 from spark_bridge.changes import memory_tier, parents
 from spark_bridge.datasets import result_rows
-from spark_bridge.engine.catalyst import arrow_frames, leaves
+from spark_bridge.engine.catalyst import arrow_frames
+from spark_bridge.engine.execution import leaves
 from spark_bridge.ingest import dataset_frame
 from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.operators.join import large_sides
