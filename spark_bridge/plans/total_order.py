@@ -131,11 +131,8 @@ class TotalOrder:
         known = {attribute_id(each.child()) for each in order if is_attribute(each.child())}
         keys = [self._orderable(each) for each in columns if attribute_id(each) not in known]
         # Spark evaluates a key only if all keys before it tie.
-        texts = [
-            catalyst.queries.expression(catalyst.queries.column(each).cast("string"))
-            for each in columns
-            if has_floats(each)
-        ]
+        queries, floats = catalyst.queries, [each for each in columns if has_floats(each)]
+        texts = [queries.expression(queries.column(each).cast("string")) for each in floats]
         return [catalyst.expressions.ascending(each) for each in (*keys, *texts)]
 
     def _window(self, plan: Plan) -> Plan:

@@ -256,10 +256,8 @@ class _Analysis:
         aggregate, column = aggregate_of(plan), self._event_times[source]
         sessions = session_positions(self._trees, aggregate)
         windows = [*window_positions(self._trees, aggregate), *sessions]
-        if len(windows) != 1 or window_time(self._trees, aggregate, windows[0], self._leaves) != (
-            source,
-            column,
-        ):
+        times = {window_time(self._trees, aggregate, each, self._leaves) for each in windows}
+        if len(windows) != 1 or times != {(source, column)}:
             advice = f"group by window({column}, '10 minutes') or session_window, with the column as it is"
             raise self._cannot_close(f"it does not group by one window of the event time {column}", advice)
         if has_grouping_sets(self._trees, aggregate):
