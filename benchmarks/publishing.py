@@ -107,7 +107,7 @@ def followed(name: str, target: Target, view: ChangingView, groups: int, epochs:
     def published_s(epoch: int) -> float:
         """Seconds until the table has an epoch that is committed now."""
         committed = time.perf_counter()
-        publications.tell(view.state())
+        publications.notify(view.state())
         wait_for(lambda: publications.statuses[0].epoch == epoch)
         return time.perf_counter() - committed
 

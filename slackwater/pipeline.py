@@ -356,7 +356,7 @@ class Pipeline:
                 `replace=True` rebuilds the view if the root has another view of this name; `on_missing="allow"`
                 shows a backfill without files that were ingested and deleted; `emit="on_close"` shows a group of a
                 window or session of event time once, when the watermark has passed its end; `expire="by_watermark"`
-                lets the rows of a join leave when the watermarks tell that no partner comes, and leaves late rows out;
+                lets the rows of a join leave when the watermarks show that no partner comes, and leaves late rows out;
                 `ttl="7 days"` does that for joins whose condition does not bound the times, as if it did; in a view
                 without a join, rows more than 7 days before the watermark do not count, and leave;
                 `expect={"amount is positive": "amount > 0"}` counts the rows that do not fulfil these conditions of
@@ -452,7 +452,7 @@ class Pipeline:
                 clock=self._clock,
             )
             run = Run(definition, control)
-            ownership.tell(lambda: run.status().to_json())
+            ownership.notify(lambda: run.status().to_json())
             control.observer = RunObserver.of(self.name, run.status, self._clock)
             if publications:
                 control.publish(publications)

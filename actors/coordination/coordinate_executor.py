@@ -19,8 +19,8 @@ from actors.coordination.instructions import (
     Inject,
     MarkListings,
     MoveTags,
-    TellCommitted,
-    TellScaling,
+    ReportCommitted,
+    ReportScaling,
 )
 from actors.coordination.published_state import PublishedState, added
 from actors.coordination.requests import Requests
@@ -251,7 +251,7 @@ class CoordinateExecutor:
         if self._admission.on_committed(ended.epoch.delta):
             self._scheduler.on_declared()
         over = self._on_over(ended.epoch)
-        return [TellCommitted(record.epoch), MoveTags(ended.changed), *over, *self._continue(now_s)]
+        return [ReportCommitted(record.epoch), MoveTags(ended.changed), *over, *self._continue(now_s)]
 
     def on_death(self, actor: str) -> None:
         """An actor is dead, and the attempt ends: files that it did not read are no suspects."""
@@ -365,7 +365,7 @@ class CoordinateExecutor:
         decision = self._autoscaler.on_workload(now_s, workload)
         if decision is not None:
             self._published.change(scaling=f"{before} to {decision.num_fetchers}: {decision.reason}")
-            instructions += [TellScaling(before, decision), *self._rescaling.ask(decision.num_fetchers)]
+            instructions += [ReportScaling(before, decision), *self._rescaling.ask(decision.num_fetchers)]
         return instructions
 
     def _inject(self, now_s: float) -> list[CoordinateInstruction]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from actors.coordination.epoch_collector import CollectedEpoch
 from actors.coordination.epoch_times import youngest_files
-from actors.coordination.instructions import Commit, CoordinateInstruction, TellUnmatched
+from actors.coordination.instructions import Commit, CoordinateInstruction, ReportUnmatched
 from actors.protocol.barrier import BarrierKind
 from actors.protocol.run_state import CommittedEpoch, EpochInFlight
 from actors.recovery.catalog_changes import CatalogChanges
@@ -77,7 +77,7 @@ class EpochCommits:
             return []
         unmatched = [each for report in epoch.reports.values() for each in report.unmatched]
         new = self._catalog.put_unmatched(unmatched)
-        instructions: list[CoordinateInstruction] = [TellUnmatched(each) for each in new]
+        instructions: list[CoordinateInstruction] = [ReportUnmatched(each) for each in new]
         gate = self._catalog.gate
         self._catalog.expect(epoch.expectations)
         published = published_after(gate, self._catalog.gate, last=self._epoch, epoch=epoch.epoch)

@@ -39,7 +39,7 @@ class Commit(Instruction):
 
 
 @dataclass(frozen=True)
-class TellCommitted(Instruction):
+class ReportCommitted(Instruction):
     """Tells the list actors that an epoch is committed."""
 
     epoch: int
@@ -61,7 +61,7 @@ class DecideSchema(Instruction):
 
 
 @dataclass(frozen=True)
-class TellUnmatched(Instruction):
+class ReportUnmatched(Instruction):
     """Reports a column that a source and its files do not share."""
 
     column: UnmatchedColumn
@@ -110,7 +110,7 @@ class PrepareMove(Instruction):
 
 
 @dataclass(frozen=True)
-class TellScaling(Instruction):
+class ReportScaling(Instruction):
     """Reports that the workload asks for another number of fetch actors than `before`."""
 
     before: int
@@ -130,14 +130,14 @@ CoordinateInstruction: TypeAlias = (
     | Fail
     | Inject
     | Commit
-    | TellCommitted
+    | ReportCommitted
     | MoveTags
     | DecideSchema
-    | TellUnmatched
+    | ReportUnmatched
     | TryNextFile
     | MarkListings
     | Connect
     | PrepareMove
-    | TellScaling
+    | ReportScaling
     | EndFetchers
 )

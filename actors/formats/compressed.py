@@ -92,7 +92,7 @@ def _lz4(content: Bytes, most_bytes: int) -> Bytes:
 
 
 def _lz4_size(content: Bytes, most_bytes: int) -> int:
-    """The size of a block of LZ4, which does not tell it: https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md"""
+    """The size of a block of LZ4, which does not show it: https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md"""
     position = size = 0
 
     def extended(length: int) -> int:

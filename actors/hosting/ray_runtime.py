@@ -44,7 +44,7 @@ class RayRuntime:
             pool: ThreadPoolExecutor(size, thread_name_prefix=pool) for pool, size in (threads or {}).items()
         }
         self._tasks: set[asyncio.Task[None]] = set()
-        self._told: set[asyncio.Task[None]] = set()
+        self._calls: set[asyncio.Task[None]] = set()
         self.on_lost: Callable[[Exception], None] = self.on_failure
 
     @property
@@ -52,7 +52,7 @@ class RayRuntime:
         """True while any work runs beside the handlers."""
         return bool(self._tasks)
 
-    def tell(
+    def notify(
         self,
         actor: Actor[_Shell],
         method: Callable[Concatenate[_Shell, _Arguments], Coroutine[Any, Any, object]],
@@ -62,8 +62,8 @@ class RayRuntime:
         # Without an answer, a call whose arguments cannot be read would be lost without a word.
         answer = getattr(actor, method.__name__).remote(*arguments, **named)
         task = asyncio.get_running_loop().create_task(self._see(method.__name__, answer))
-        self._told.add(task)
-        task.add_done_callback(self._told.discard)
+        self._calls.add(task)
+        task.add_done_callback(self._calls.discard)
 
     def call(
         self,
@@ -95,7 +95,7 @@ class RayRuntime:
             pass
 
     def on_failure(self, error: Exception) -> None:
-        """`join` and `watch` tell of it."""
+        """`join` and `watch` notify of it."""
 
     async def _see(self, method: str, answer: Awaitable[object]) -> None:
         """Waits for the end of a call that was told."""

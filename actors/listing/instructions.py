@@ -46,7 +46,7 @@ class WarnOf(Instruction):
 
 
 @dataclass(frozen=True)
-class TellRemovals(Instruction):
+class ReportRemovals(Instruction):
     """Tells that removals pause, or go on.
 
     Args:
@@ -59,7 +59,7 @@ class TellRemovals(Instruction):
 
 
 @dataclass(frozen=True)
-class TellPause(Instruction):
+class ReportPause(Instruction):
     """Reports that the source pauses, or continues.
 
     Args:
@@ -70,5 +70,5 @@ class TellPause(Instruction):
 
 
 ListInstruction: TypeAlias = (
-    FlowInstruction | EventInstruction | SendToNames | ReadPage | FindDeleted | WarnOf | TellRemovals | TellPause
+    FlowInstruction | EventInstruction | SendToNames | ReadPage | FindDeleted | WarnOf | ReportRemovals | ReportPause
 )

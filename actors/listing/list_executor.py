@@ -18,7 +18,7 @@ import pyarrow as pa
 from actors.files import ChangedFile, FileVersion, ReadingOrder
 from actors.listing.epoch_writer import EpochWriter
 from actors.listing.event_look_up import EventLookUp
-from actors.listing.instructions import ListInstruction, ReadPage, TellPause, TellRemovals, WarnOf
+from actors.listing.instructions import ListInstruction, ReadPage, ReportPause, ReportRemovals, WarnOf
 from actors.listing.known_names import KnownNames
 from actors.listing.listing_digests import ListingDigests
 from actors.listing.listing_marks import ListingMarks
@@ -107,7 +107,7 @@ class ListExecutor:
         self._removes = removes
         self._unsent = UnsentFiles(order, schema_known=schema_known, sampled=sampled)
         self._names = KnownNames(seen, self._unsent, MissingNames(source), ListingDigests())
-        self._guard, self._told_paused, self._has_hurried = guard or RemovalGuard(), 0, False
+        self._guard, self._reported_paused, self._has_hurried = guard or RemovalGuard(), 0, False
         self._writer = EpochWriter(source, url, seen, events)
         self._looks = EventLookUp(
             source=source,
@@ -119,8 +119,8 @@ class ListExecutor:
         )
         self._tally = ListingTally(listed, must_list=must_list)
         self._settling, self._skipped = SettlingFiles(), SkippedNames(path_filter)
-        self._foreign, self._told_pause = ForeignTables(url), False
-        self._refusals, self._told_refusal = Refusals(), False
+        self._foreign, self._reported_pause = ForeignTables(url), False
+        self._refusals, self._reported_refusal = Refusals(), False
         self._pages = PageLookUp(
             source=source,
             names=self._names,
@@ -282,25 +282,25 @@ class ListExecutor:
         self._writer.activity += 1
         return (yield from self._continue(now_s))
 
-    def _tell_refusal(self) -> list[ListInstruction]:
+    def _report_refusal(self) -> list[ListInstruction]:
         """Reports the begin and the end of a pause by refused requests, which the next epoch records."""
         reason = self._refusals.paused
-        if (reason is not None) == self._told_refusal:
+        if (reason is not None) == self._reported_refusal:
             return []
-        self._told_refusal = reason is not None
+        self._reported_refusal = reason is not None
         self._writer.require_commit()
-        return [TellPause(reason)]
+        return [ReportPause(reason)]
 
     def _pause(self) -> list[ListInstruction]:
         """Hands no file on until the pause ends; a later listing finds the unsent files again."""
-        if self._told_pause:
+        if self._reported_pause:
             return []
-        self._told_pause = True
+        self._reported_pause = True
         self._unsent.clear()
         self._names.digests.forget()
         self._tally.drop_listing()
         self._writer.require_commit()
-        return [TellPause(self._foreign.paused)]
+        return [ReportPause(self._foreign.paused)]
 
     def _end_paused_listing(self, now_s: float) -> Asking[list[ListInstruction]]:
         """Ends a listing of which no name was taken, and the pause if it showed no reason for one."""
@@ -310,15 +310,15 @@ class ListExecutor:
         self._looks.end_listing()
         self._tally.drop_listing()
         self._pace.end(now_s, _LOOK_AGAIN_S, is_busy=self._is_busy)
-        told: list[ListInstruction] = []
+        reported: list[ListInstruction] = []
         if self._foreign.paused is None:
-            self._told_pause = False
+            self._reported_pause = False
             self._pace.hurry(now_s)
-            told = [TellPause(None)]
+            reported = [ReportPause(None)]
         else:
             # A run until all is read must not wait for the user.
             self._marks.end_listing(set(), set())
-        return [*told, *(yield from self._continue(now_s))]
+        return [*reported, *(yield from self._continue(now_s))]
 
     def on_run_deletions(self, files: Sequence[RunDeletion]) -> list[ListInstruction]:
         """Records the files that the run has deleted or moved: a new file with their name is another version."""
@@ -394,10 +394,10 @@ class ListExecutor:
         events.on_looked()
         for path in found:
             self._looks.settle(path, self._writer.open_epoch)
-        told = self._pause()
-        if told:
+        reported = self._pause()
+        if reported:
             self._pace.hurry(now_s)
-        return told
+        return reported
 
     # -- inside ---------------------------------------------------------------------------------------------------
 
@@ -422,7 +422,7 @@ class ListExecutor:
         if not self._is_paused and not self._awaits_page and may_list:
             instructions += self._list(now_s, wakes)
         self._complete_marks()
-        instructions += [*self._tell_removals(), *self._tell_refusal()]
+        instructions += [*self._report_removals(), *self._report_refusal()]
         return [*instructions, WakeAt(min(wakes))] if wakes else instructions
 
     def _ask_for_paths(self, now_s: float) -> Asking[list[ListInstruction]]:
@@ -441,11 +441,11 @@ class ListExecutor:
         self._writer.require_commit()
         return []
 
-    def _tell_removals(self) -> list[ListInstruction]:
+    def _report_removals(self) -> list[ListInstruction]:
         """Tells the begin and the end of a pause."""
         paused = self._guard.paused
-        is_news, self._told_paused = bool(paused) != bool(self._told_paused), paused
-        return [TellRemovals(paused, self._guard.known)] if is_news else []
+        is_news, self._reported_paused = bool(paused) != bool(self._reported_paused), paused
+        return [ReportRemovals(paused, self._guard.known)] if is_news else []
 
     def _send_new(self) -> list[ListInstruction]:
         is_paused = self._is_paused or self._foreign.paused is not None

@@ -20,7 +20,7 @@ class SkippedNames:
 
     def __init__(self, path_filter: PathFilter) -> None:
         self._filter = path_filter
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def news(self, names: Iterable[SkippedName]) -> list[SkippedName]:
         """The names that were not told before, and that may have kept files from the source.
@@ -29,12 +29,12 @@ class SkippedNames:
         """
         news = []
         for name in names:
-            if len(self._told) == _MOST_NAMES:
+            if len(self._reported) == _MOST_NAMES:
                 break
-            if name.path in self._told or not self._concerns_source(name.path):
+            if name.path in self._reported or not self._concerns_source(name.path):
                 continue
-            self._told.add(name.path)
-            is_last = len(self._told) == _MOST_NAMES
+            self._reported.add(name.path)
+            is_last = len(self._reported) == _MOST_NAMES
             news.append(replace(name, reason=f"{name.reason} (further names are skipped untold)") if is_last else name)
         return news
 

@@ -25,7 +25,7 @@ _HELD_BYTES = 8 << 20
 _STEP_BYTES = 1 << 16
 _MOST_BYTES_OF_ENTRY = 1 << 20
 _MOST_BYTES = 4 << 30
-_INCOMPLETE = "the server tells no size or no time of it; correct the server"
+_INCOMPLETE = "the server returns no size or no time of it; correct the server"
 
 
 def web_pages(client: WebClient, max_attempts: int) -> Iterator[ListingPage]:

@@ -67,7 +67,7 @@ class OpenFile:
         self._pieces: Iterator[Rows] | None = None
         self._ahead: Rows | None = None
         self._error_ahead: UnreadableFile | NewColumns | None = None
-        self._told_requests = self._told_bytes = 0
+        self._reported_requests = self._reported_bytes = 0
 
     def infer_schema(self) -> pa.Schema:
         """The schema that the file suggests; its bytes are not fetched again.
@@ -125,8 +125,8 @@ class OpenFile:
     def take_cost(self) -> tuple[int, int]:
         """The requests and bytes since the last call of this method."""
         requests, bytes_read = self._content.requests, self._content.bytes_read
-        cost = requests - self._told_requests, bytes_read - self._told_bytes
-        self._told_requests, self._told_bytes = requests, bytes_read
+        cost = requests - self._reported_requests, bytes_read - self._reported_bytes
+        self._reported_requests, self._reported_bytes = requests, bytes_read
         return cost
 
     def _read(self, schema: pa.Schema, offset: Offset, columns: Collection[str] | None) -> Iterator[Rows]:

@@ -18,7 +18,7 @@ def merged_schema(shown: Iterable[pa.Schema]) -> pa.Schema:
     column of several kinds the kind of most files wins, the first one in a tie: one bad file does not decide, and is
     read by the schema like any later file.
 
-    Names that differ by case alone are one column, with the first spelling, since Spark does not tell them apart.
+    Names that differ by case alone are one column, with the first spelling, since Spark does not show them apart.
 
     Args:
         shown: the schema of each file in the order of the files, of safe types; null for a column without a value.

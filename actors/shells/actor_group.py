@@ -81,7 +81,7 @@ class ActorGroup:
         self._runtime, self._actors, self._definition = runtime, actors, definition
         self._poisoned, self._stored = poisoned, stored
         self._schemas, self._columns = dict(open_sources), dict[str, Sequence[str]]()
-        self._told_by_events = [
+        self._sources_with_events = [
             source.name for source in definition.sources if isinstance(source.discovery, Notifications)
         ]
         topology = Topology(definition, mapping.owners)
@@ -146,7 +146,7 @@ class ActorGroup:
         new = {name: self._make_fetcher(name, mapping) for name in mapping.owners if name not in self._fetchers}
         self._fetchers |= new
         for fetcher in new.values():
-            self._runtime.tell(fetcher, FetchShell.read_columns, self._columns)
+            self._runtime.notify(fetcher, FetchShell.read_columns, self._columns)
         return new
 
     async def connect_fetchers(
@@ -175,7 +175,7 @@ class ActorGroup:
         """Tells the owners of vnodes which of them are about to move."""
         for name in before.owners:
             vnodes = before.moves_from(name, after).keys()
-            self._runtime.tell(self._fetchers[name], FetchShell.on_moving, number, frozenset(vnodes), rest)
+            self._runtime.notify(self._fetchers[name], FetchShell.on_moving, number, frozenset(vnodes), rest)
 
     def end_fetcher(self, name: str) -> None:
         """Ends a fetch actor that has handed over everything, and whose blocks have been read."""
@@ -184,34 +184,34 @@ class ActorGroup:
     def inject(self, barrier: Barrier) -> None:
         """Sends a barrier into the flow, at every list actor."""
         for source, lister in self._lists.items():
-            self._runtime.tell(lister, Receiver.receive, self._barrier_edges[source].send(barrier))
+            self._runtime.notify(lister, Receiver.receive, self._barrier_edges[source].send(barrier))
 
     def decide_schema(self, source: str, schema: pa.Schema) -> None:
         """Tells a source's schema to its list actor and to the fetch actors."""
         self._schemas[source] = schema
         for fetcher in self._fetchers.values():
-            self._runtime.tell(fetcher, FetchShell.schema, source, schema)
-        self._runtime.tell(self._lists[source], ListShell.schema, True)
+            self._runtime.notify(fetcher, FetchShell.schema, source, schema)
+        self._runtime.notify(self._lists[source], ListShell.schema, True)
 
     def read_columns(self, columns: Mapping[str, Sequence[str]]) -> None:
         """Tells the fetch actors which columns of each source are of use."""
         self._columns |= columns
         for fetcher in self._fetchers.values():
-            self._runtime.tell(fetcher, FetchShell.read_columns, columns)
+            self._runtime.notify(fetcher, FetchShell.read_columns, columns)
 
     def mark(self, mark: int) -> None:
         """Asks every list actor for a report when it has handed on what is there now."""
         for lister in self._lists.values():
-            self._runtime.tell(lister, ListShell.mark, mark)
+            self._runtime.notify(lister, ListShell.mark, mark)
 
     def committed(self, epoch: int) -> None:
         """Tells the list actors of sources with a queue of events that an epoch is committed."""
-        for source in self._told_by_events:
-            self._runtime.tell(self._lists[source], ListShell.committed, epoch)
+        for source in self._sources_with_events:
+            self._runtime.notify(self._lists[source], ListShell.committed, epoch)
 
     def try_next_file(self, source: str) -> None:
         """None of the files that were to show a source's schema could be read: the next ones go ahead."""
-        self._runtime.tell(self._lists[source], ListShell.schema, False)
+        self._runtime.notify(self._lists[source], ListShell.schema, False)
 
     async def _hand_names(self, seen: SeenNames) -> None:
         """Gives each actor the names that it keeps: a piece is read while the one before is taken."""

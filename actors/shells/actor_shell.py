@@ -136,7 +136,7 @@ class ActorShell(Shell[_Step]):
     def send(self, message: Message, to: Iterable[str] | None = None) -> None:
         """Sends on some edges out, or on all."""
         for receiver, outlet in [self._outlets[name] for name in (self._outlets if to is None else to)]:
-            self._runtime.tell(receiver, Receiver.receive, outlet.send(message))
+            self._runtime.notify(receiver, Receiver.receive, outlet.send(message))
 
     def end(self) -> None:
         """A `Stop` has passed, or nothing is left to do: the actor is over when everything on its way has left."""
@@ -190,12 +190,12 @@ class ActorShell(Shell[_Step]):
         if self._open_root is not None and is_large and not is_needed:
             self.beside_leaving(self._stage, self._open_root, report)
         else:
-            self._runtime.tell(self._coordinator, Coordinating.collect, report)
+            self._runtime.notify(self._coordinator, Coordinating.collect, report)
 
     async def _stage(self, open_root: Callable[[], Root], report: CollectReport) -> None:
         """A large delta goes to the store itself; the report only names it."""
         staged = await self._runtime.in_thread(lambda: open_root().stage(report.delta, report.epoch))
-        self._runtime.tell(self._coordinator, Coordinating.collect, replace(report, delta=staged))
+        self._runtime.notify(self._coordinator, Coordinating.collect, replace(report, delta=staged))
 
     def _on_report_due(self) -> None:
         with self.guard():
@@ -207,7 +207,7 @@ class ActorShell(Shell[_Step]):
         if progress is not None and progress != self._reported:
             self._reported = progress
             self._reports += 1
-            self._runtime.tell(self._coordinator, Coordinating.progress, progress, self._reports)
+            self._runtime.notify(self._coordinator, Coordinating.progress, progress, self._reports)
 
     def _check_gaps(self, before: dict[str, int]) -> None:
         lasting = before.items() & self._inlet.gaps().items()

@@ -24,9 +24,9 @@ from actors.coordination.instructions import (
     MarkListings,
     MoveTags,
     PrepareMove,
-    TellCommitted,
-    TellScaling,
-    TellUnmatched,
+    ReportCommitted,
+    ReportScaling,
+    ReportUnmatched,
     TryNextFile,
 )
 from actors.protocol.barrier import Mutation
@@ -227,7 +227,7 @@ class CoordinatorShell(Shell[CoordinateInstruction]):
             case MoveTags():
                 self._untagged |= instruction.views
                 self._tags_due.set()
-            case TellCommitted():
+            case ReportCommitted():
                 self._group.committed(instruction.epoch)
             case MarkListings():
                 self._group.mark(instruction.mark)
@@ -244,23 +244,23 @@ class CoordinatorShell(Shell[CoordinateInstruction]):
             case EndFetchers():
                 for name in instruction.names:
                     self.beside(self._end_fetcher, name)
-            case TellScaling():
+            case ReportScaling():
                 self._log.info(
                     "rescaling", epoch=self._executor.state.epoch, before=instruction.before,
                     after=instruction.decision.num_fetchers, reason=instruction.decision.reason,
                 )  # fmt: skip
-            case TellUnmatched(column) if column.is_missing:
+            case ReportUnmatched(column) if column.is_missing:
                 self._log.warning(
                     "files lack a column of their source: it is null in their rows",
                     source=column.source, column=column.column, first_file=column.path, epoch=column.epoch,
                 )  # fmt: skip
-            case TellUnmatched(column) if column.was is not None:
+            case ReportUnmatched(column) if column.was is not None:
                 self._log.warning(
                     "a column of files has another name in their source",
                     source=column.source, column=column.column, in_file=column.was, first_file=column.path,
                     epoch=column.epoch,
                 )  # fmt: skip
-            case TellUnmatched(column):
+            case ReportUnmatched(column):
                 self._log.warning(
                     "files have a column that their source does not: it is left out",
                     source=column.source, column=column.column, first_file=column.path, epoch=column.epoch,

@@ -93,6 +93,6 @@ class MergerShell(ActorShell[MergeInstruction]):
                 self._epochs.append(instruction.epoch)
                 self._delivered.set()
             case Grant():
-                self._runtime.tell(self._senders[instruction.edge], Sender.grant, instruction.nbytes)
+                self._runtime.notify(self._senders[instruction.edge], Sender.grant, instruction.nbytes)
             case _:
                 self.perform_flow(instruction)

@@ -258,9 +258,9 @@ class FetchShell(ActorShell[FetchInstruction]):
             case StagePiece():
                 self.beside(self._stage_piece, instruction.piece, instruction.epoch)
             case ProposeSchema():
-                self._runtime.tell(self._coordinator, Coordinating.propose_schema, instruction)
+                self._runtime.notify(self._coordinator, Coordinating.propose_schema, instruction)
             case ProposeColumns():
-                self._runtime.tell(
+                self._runtime.notify(
                     self._coordinator, Coordinating.propose_columns, instruction.source, instruction.columns
                 )
             case HandOver():
@@ -297,7 +297,7 @@ class FetchShell(ActorShell[FetchInstruction]):
         stored = await self._runtime.in_thread(store, STAGE)
         [(receiver, _)] = self._outlets.values()
         message = replace(envelope, message=replace(block, stored=stored))
-        self._runtime.tell(receiver, Receiver.receive, message)
+        self._runtime.notify(receiver, Receiver.receive, message)
 
     async def _stage_piece(self, piece: Piece, epoch: int) -> None:
         stored = await self._runtime.in_thread(partial(self._blocks.store, piece, epoch), STAGE)

@@ -11,7 +11,7 @@ from typing import Any, Protocol, assert_never
 from actors.exchange.edge import Outlet
 from actors.file_errors import REFUSALS
 from actors.files import FileVersion, microseconds_of
-from actors.listing.instructions import FindDeleted, ListInstruction, ReadPage, TellPause, TellRemovals, WarnOf
+from actors.listing.instructions import FindDeleted, ListInstruction, ReadPage, ReportPause, ReportRemovals, WarnOf
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import ListedState, wait_for_listing_s
@@ -239,20 +239,20 @@ class ListShell(ActorShell[ListInstruction]):
         match instruction:
             case SendToNames():
                 receiver, outlet = self._name_actors[instruction.to]
-                self._runtime.tell(receiver, Receiver.receive, outlet.send(instruction.message))
+                self._runtime.notify(receiver, Receiver.receive, outlet.send(instruction.message))
             case ReadPage():
                 self.beside(self._read_page, instruction)
             case FindDeleted():
                 self.beside(self._find_deleted, instruction)
             case WarnOf(name=name):
                 self._log.warning("a file or directory is skipped", path=name.path, reason=name.reason)
-            case TellPause(reason=None):
+            case ReportPause(reason=None):
                 self._log.info("the source continues", source=self._start.source.name)
-            case TellPause(reason=reason):
+            case ReportPause(reason=reason):
                 self._log.warning("the source is paused", source=self._start.source.name, reason=reason)
-            case TellRemovals(paused=0):
+            case ReportRemovals(paused=0):
                 self._log.info("removals go on", source=self._start.source.name)
-            case TellRemovals(paused=paused, known=known):
+            case ReportRemovals(paused=paused, known=known):
                 self._log.warning(
                     "removals are paused: the rows of missing files stay in the views",
                     source=self._start.source.name, missing=paused, files=known,

@@ -104,7 +104,7 @@ class Runtime(Protocol):
     on_lost: Callable[[Exception], None]
     staged_from_bytes: int
 
-    def tell(
+    def notify(
         self,
         actor: Actor[_Shell],
         method: Callable[Concatenate[_Shell, _Arguments], Coroutine[Any, Any, object]],

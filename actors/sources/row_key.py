@@ -9,7 +9,7 @@ from actors.schemas.metadata_columns import PATH, ROW
 from state.errors import SchemaError, SettingsError
 
 METADATA = ("path", "row")
-"""The metadata columns of a source with a key: they order the rows that `order_by` does not tell apart."""
+"""The metadata columns of a source with a key: they order the rows that `order_by` does not show apart."""
 NUMBER = "__sw_number"
 
 Quoted = Callable[[str], str]

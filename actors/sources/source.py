@@ -145,7 +145,7 @@ class SourceDefinition:
             raise SettingsError(f"source {self.name}: a source with a key has the metadata {' and '.join(OF_KEYS)}")
         if self.policy.on_change == "append":
             raise SettingsError(
-                f'source {self.name}: with on_change="append" a file has its rows twice, and a key does not tell which '
+                f'source {self.name}: with on_change="append" a file has its rows twice, and a key does not show which '
                 'are newer; declare the source with on_change="replace" and materialize=True'
             )
 

@@ -60,7 +60,7 @@ class Follower(Protocol):
         """Publishes further views, or to further tables, from now on; they are of the class of the others."""
         ...
 
-    def tell(self, state: RunState) -> None:
+    def notify(self, state: RunState) -> None:
         """Takes a state of the run, and returns at once."""
         ...
 

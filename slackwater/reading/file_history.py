@@ -323,8 +323,8 @@ def _of_unlisted(candidate: _Candidate, root: Location, discovery: SourceDiscove
         return FileHistory(url, name, reason, f"{url} does not match the pattern {pattern!r} of source {name}.")
     how, never, not_yet = discovery.text(now), "was never listed", "no listing has found it yet"
     if discovery.progress.queue is not None:
-        never += ", no event has told of it"
-        not_yet = "neither a listing nor an event has told of it yet"
+        never += ", no event has named it"
+        not_yet = "neither a listing nor an event has named it yet"
     modified, trouble = _modified_now(candidate, root)
     if trouble is not None:
         return FileHistory(url, name, "unknown", f"{url} {never}; {how}. Whether it is there: {trouble}.")

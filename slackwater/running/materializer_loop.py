@@ -194,7 +194,7 @@ class MaterializerLoop:
         self._changes: deque[tuple[Callable[[], None], Future[None]]] = deque()
         self._is_busy = False
         self._recorded_s = float("-inf")
-        self._told_catching_up = False
+        self._reported_catching_up = False
         self._watermarks: Mapping[str, int] = {}
         self._must_look, self._looked_s = False, float("-inf")
         self._datasets = _datasets(recovered.views)
@@ -215,13 +215,13 @@ class MaterializerLoop:
         if taken.epoch.barrier.is_stop:
             self._look_at_views()  # for the last status
         if self._is_catching_up:
-            self._tell_if_changed()  # else no view would seem to lack the rows, once the epoch is committed
+            self._report_if_changed()  # else no view would seem to lack the rows, once the epoch is committed
         self._client.collect(report)
         self._taken = None
         self._recorded_s = self._clock.monotonic()
         if taken.epoch.barrier.is_stop:
             return Turn.OVER
-        self._tell_if_changed()
+        self._report_if_changed()
         self._must_look = True
         if self._clock.monotonic() >= self._looked_s + _LOOK_EVERY_S:
             self._look_at_views()
@@ -286,14 +286,14 @@ class MaterializerLoop:
         if any(schema is not None for schema in schemas.values()):
             self._views.declare()
         self._declared = schemas
-        self._tell()
+        self._notify()
 
     def _change_views(self, change: Callable[[], bool]) -> None:
         """Changes the declaration, unless the change is one without effect."""
         schemas = self._schemas()
         if change():
             self._declared = schemas
-            self._tell()
+            self._notify()
 
     def _on_declared(self) -> None:
         views = self._views
@@ -316,7 +316,7 @@ class MaterializerLoop:
         if self._expectations is None or gate_of(self._expectations.views.values()) != "closed":
             raise CommandRefusedError(NOTHING_HELD)
         self._expectations.release()
-        self._tell(record=True)
+        self._notify(record=True)
 
     # -- history ---------------------------------------------------------------------------------------------------
 
@@ -333,9 +333,9 @@ class MaterializerLoop:
         if (is_busy and (is_due or self._has_news)) or (is_due and self._has_news):
             # The requested epoch follows at once.
             self._recorded_s = self._clock.monotonic()
-            self._tell(record=True)
+            self._notify(record=True)
         else:
-            self._tell_if_changed()
+            self._report_if_changed()
         return is_busy
 
     @property
@@ -390,25 +390,25 @@ class MaterializerLoop:
 
     # -- the coordinator -------------------------------------------------------------------------------------------
 
-    def _tell(self, *, record: bool = False) -> None:
+    def _notify(self, *, record: bool = False) -> None:
         """Reports the declaration to the coordinator, which makes an epoch if there is progress to record."""
         materializer = self._materializer
         if materializer is not None:
             self.status = replace(self.status, backfills=self._shown_backfills())
-        self._told_catching_up = self._is_catching_up
+        self._reported_catching_up = self._is_catching_up
         self._client.views_declared(
             sources={name for name, schema in (self._declared or {}).items() if schema is not None},
             new_views=record or self._has_news,
             # A view that waits for a schema may use more columns of the other sources.
             columns={} if materializer is None or self._views.lacks_plans else materializer.columns(),
-            backfilling=self._told_catching_up,
+            backfilling=self._reported_catching_up,
         )
 
-    def _tell_if_changed(self) -> None:
+    def _report_if_changed(self) -> None:
         if self._materializer is not None:
             self.status = replace(self.status, backfills=self._shown_backfills())
-        if self._is_catching_up != self._told_catching_up:
-            self._tell()
+        if self._is_catching_up != self._reported_catching_up:
+            self._notify()
 
     # -- epochs ----------------------------------------------------------------------------------------------------
 

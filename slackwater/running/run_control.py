@@ -126,7 +126,7 @@ class RunControl:
             LanceRoot(definition.root, clock), definition.sources, self.requests, files, self.declared.needs
         )
         prepare_java()
-        self.startup = StartupSteps(clock, self._tell)
+        self.startup = StartupSteps(clock, self._notify)
         self._spark = SparkApplication(settings.spark, f"slackwater-{ownership.run_id}", self.startup)
         self._owns_ray = self._start_ray(settings)
         inbox = CommandInbox(definition.root, clock)
@@ -174,7 +174,7 @@ class RunControl:
                 continue
             follower = kind.follow(of_kind, self._definition.root, self._clock, self.places)
             self._followers = {**self._followers, kind: follower}
-            follower.tell(self.state)
+            follower.notify(self.state)
 
     def accompany(self, companions: Iterable[Companion], status: Callable[[], RunStatus]) -> None:
         """Shows the run to its companions, from now on.
@@ -285,7 +285,7 @@ class RunControl:
         self._spark.ray_is_up()
         return is_ours
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         with self.news:
             self.news.notify_all()
 
@@ -417,7 +417,7 @@ class RunControl:
             self.state = state
             self.news.notify_all()
         for follower in self._followers.values():
-            follower.tell(state)
+            follower.notify(state)
         self._observe()
         if state.phase != before.phase and state.phase in _SHOWN_PHASES:
             self._ownership.update(phase=state.phase)

@@ -73,9 +73,9 @@ class Trace:
 def trace_of(record: EpochRecord, following: EpochRecord | None, owner: Owner | None) -> Trace:
     """The trace of an epoch, from its record, that of the next epoch and the last status of its owner."""
     kept = EpochTrace(phases(record.seconds)) if record.trace is None else EpochTrace.of_json(record.trace)
-    commit_s = _told_by_the_next(record, following)
+    commit_s = _reported_by_the_next(record, following)
     if commit_s is None:
-        commit_s = _told_by_the_owner(record.epoch, owner)
+        commit_s = _reported_by_the_owner(record.epoch, owner)
     return Trace.of(record.epoch, record.committed_at, record.counts, kept, commit_s)
 
 
@@ -89,14 +89,14 @@ def phases(seconds: EpochSeconds) -> tuple[Span, ...]:
     )
 
 
-def _told_by_the_next(record: EpochRecord, following: EpochRecord | None) -> float | None:
+def _reported_by_the_next(record: EpochRecord, following: EpochRecord | None) -> float | None:
     if following is None or following.trace is None:
         return None
     before = EpochTrace.of_json(following.trace).commit_before
     return before[1] if before is not None and before[0] == record.epoch else None
 
 
-def _told_by_the_owner(epoch: int, owner: Owner | None) -> float | None:
+def _reported_by_the_owner(epoch: int, owner: Owner | None) -> float | None:
     status = None if owner is None or owner.status is None else RunStatus.of_json(owner.status)
     recent = () if status is None else status.recent
     return next((each.commit_s for each in recent if each.epoch == epoch), None)

@@ -107,9 +107,9 @@ class DuckDbEngine:
             raise CannotComputeError("it filters by the time of its epoch, which is not in its query")
         followed = self._followed.get(view.name, Followed())
         if followed.closes:
-            raise CannotComputeError("it shows groups when their windows close, which its query does not tell")
+            raise CannotComputeError("it shows groups when their windows close, which its query does not show")
         if followed.ttl_us is not None and view.name not in self._queries:
-            raise CannotComputeError("it has a time to live, which its query does not tell")
+            raise CannotComputeError("it has a time to live, which its query does not show")
         self._query(view)
         require_parents(self, view, self._views)
 

@@ -165,7 +165,7 @@ class Parent:
         """The version of its rows before the changes."""
         if self.begun is not None or self.changes is None:
             return self.begun or self.version
-        assert self.changes.begun is not None, "changes of a projection view tell the version before"
+        assert self.changes.begun is not None, "changes of a projection view have the version before"
         return replace(self.version, version=self.changes.begun)
 
     def since(self, begun: ViewVersion, changes: ChangeSet | None) -> Parent:

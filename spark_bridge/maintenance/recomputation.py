@@ -39,7 +39,7 @@ MISSED = "__sw_missed"
 
 @dataclass(frozen=True)
 class Followed:
-    """What a view has followed by the watermarks of its sources, and its query does not tell.
+    """What a view has followed by the watermarks of its sources, and its query does not show.
 
     Args:
         late: source → `_path`, `_row` and `MISSED` of the rows that came too late for the view.

@@ -70,7 +70,7 @@ class _Reached:
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
-        self._told: dict[int, tuple[str, Any]] = {}
+        self._described: dict[int, tuple[str, Any]] = {}
 
     def follow_view(self, function: Callable[..., Any]) -> None:
         """Follows the function of a view itself.
@@ -82,7 +82,7 @@ class _Reached:
         if not isinstance(view, FunctionType) or _is_library(view.__code__.co_filename) or _defines_functions(view):
             self._text(view)
             return
-        self._told[id(view)] = view.__qualname__, view
+        self._described[id(view)] = view.__qualname__, view
         used = [value for _, value in _used(view) if _has_code(value)]
         objects = sorted(
             text for value, text in zip(used, map(self._text, used), strict=True) if not _is_function(value)
@@ -95,8 +95,8 @@ class _Reached:
         value = _plain(value)
         if isinstance(value, _CONSTANTS) and _is_of_library(type(value)):
             return _short(repr(value))
-        if id(value) in self._told:
-            return self._told[id(value)][0]
+        if id(value) in self._described:
+            return self._described[id(value)][0]
         if isinstance(value, FunctionType):
             return self._function(value)
         if isinstance(value, type):
@@ -107,7 +107,7 @@ class _Reached:
             return f"{self._text(value.__self__)}.{value.__name__}"  # such as the method of a dictionary
         if isinstance(value, BuiltinFunctionType | ModuleType):
             return str(getattr(value, "__qualname__", value.__name__))
-        self._told[id(value)] = f"<again {len(self._told)}>", value
+        self._described[id(value)] = f"<again {len(self._described)}>", value
         return _short(self._object(value))
 
     def _object(self, value: Any) -> str:
@@ -146,7 +146,7 @@ class _Reached:
         for at, value in enumerate((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items())):
             self.texts[f"{name} default {at}"] = self._text(value)
         for used, value in [*_used(function), *_attributes(function)]:
-            if not isinstance(value, ModuleType) and self._told.get(id(value), ("",))[0] != name:
+            if not isinstance(value, ModuleType) and self._described.get(id(value), ("",))[0] != name:
                 self.texts[f"{name}.{used}"] = self._text(value)
         return name
 
@@ -164,9 +164,11 @@ class _Reached:
 
     def _named(self, value: Any, name: str, text: str) -> str:
         """Keeps the text of a function or class under its name, or under a further one if another has that name."""
-        others = sum(told == name or told.startswith(f"{name} (") for told, _ in self._told.values())
+        others = sum(
+            described == name or described.startswith(f"{name} (") for described, _ in self._described.values()
+        )
         name = f"{name} ({others + 1})" if others else name
-        self._told[id(value)] = name, value
+        self._described[id(value)] = name, value
         self.texts[name] = text
         return name
 

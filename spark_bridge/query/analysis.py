@@ -203,7 +203,7 @@ class _Analysis:
                     f"{aging.source} do not count, and leave, by ttl"
                 )
             elif expiries:
-                reason += f"; rows of {' and '.join(expiries)} leave when the watermarks tell that no partner comes"
+                reason += f"; rows of {' and '.join(expiries)} leave when the watermarks show that no partner comes"
                 if self._definition.ttl is not None:
                     reason += f"; rows more than {self._definition.ttl_text} apart are no partners, by ttl"
             reason += "".join(f"; of {name} it sees {self._keys[name].text}" for name in used if name in self._keys)
@@ -511,7 +511,7 @@ class _Analysis:
         return f"{plan.view_class} {identity_text(self._trees, analysed_plan, leaves, format_schema(plan.schema), [])}"
 
     def _has_python(self, plan: Plan) -> bool:
-        """Whether a plan calls a Python function, whose code its text does not tell."""
+        """Whether a plan calls a Python function, whose code its text does not show."""
         return any(
             has_python(self._trees, self._trees.items(part.expressions())) for part in parts_of(self._trees, plan)
         )

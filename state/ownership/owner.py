@@ -156,7 +156,7 @@ class Ownership:
         self._lost = threading.Event()
         self._failure: Exception | None = None
         self._thread: Thread | None = None
-        self._tell: Callable[[], Mapping[str, Any]] | None = None
+        self._notify: Callable[[], Mapping[str, Any]] | None = None
         now = clock.now()
         self._owner = Owner(run_id, pipeline, host.identity, now, now)
 
@@ -247,9 +247,9 @@ class Ownership:
         if phase is not None or term is not None or fetchers is not None:
             self._wake.set()
 
-    def tell(self, status: Callable[[], Mapping[str, Any]]) -> None:
+    def notify(self, status: Callable[[], Mapping[str, Any]]) -> None:
         """Sets the function that returns the status of the run as JSON; every renewal calls it."""
-        self._tell = status
+        self._notify = status
 
     def renew(self) -> None:
         """Writes `owner.json` once; if it names another run, this run is `lost` and writes no more.
@@ -290,7 +290,7 @@ class Ownership:
             sources = {name: each.at_rest() for name, each in self._owner.sources.items()}
             self._owner = replace(self._owner, phase=phase, sources=sources, released=True)
         if self._failure is not None:
-            self._tell = None  # it may be the cause
+            self._notify = None  # it may be the cause
         try:
             self.renew()
         except StorageError:
@@ -369,7 +369,7 @@ class Ownership:
         )
 
     def _write(self, version: Version | None) -> None:
-        status = self._owner.status if self._tell is None else self._tell()
+        status = self._owner.status if self._notify is None else self._notify()
         with self._lock:
             number = self._owner.renewal + 1
             owner = self._owner = replace(self._owner, renewed_at=self._clock.now(), status=status, renewal=number)

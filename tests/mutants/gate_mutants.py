@@ -39,7 +39,12 @@ GATE_MUTANTS = (
     Mutant(
         "a release is asked for and not done",
         "slackwater/running/materializer_loop.py",
-        (("        self._expectations.release()\n        self._tell(record=True)", "        self._tell(record=True)"),),
+        (
+            (
+                "        self._expectations.release()\n        self._notify(record=True)",
+                "        self._notify(record=True)",
+            ),
+        ),
         shown_by=_RELEASED,
     ),
     Mutant(

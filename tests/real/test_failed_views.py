@@ -44,7 +44,7 @@ def declared(place: Path) -> sw.Pipeline:
     return pipeline
 
 
-def alerts_told(place: Path) -> list[tuple[str, str]]:
+def reported_alerts(place: Path) -> list[tuple[str, str]]:
     told = place / "told.jsonl"
     documents = map(json.loads, told.read_text().splitlines()) if told.exists() else ()
     return [(each["event"], each["view"]) for each in documents]
@@ -64,7 +64,7 @@ def test_a_view_that_fails_is_stale_alone_until_it_is_retried(tmp_path: Path) ->
         shown = run.status()
         assert shown.views["strict"].error == f"ValueError: {BAD} is evil" and shown.recoveries == 0
         assert totals(root) == expected([*good[0], {"user": 1, "amount": BAD}, *good[1]])
-        eventually(lambda: alerts_told(tmp_path) == [("begin", "strict")])
+        eventually(lambda: reported_alerts(tmp_path) == [("begin", "strict")])
     assert any("view strict has failed" in note for note in run.report().notes)
     store = sw.open(root)
     assert store.ledger.files()["status"].to_pylist() == ["done"] * 3, "no file is blamed"
@@ -82,7 +82,7 @@ def test_a_view_that_fails_is_stale_alone_until_it_is_retried(tmp_path: Path) ->
         eventually(lambda: store.snapshot().view("strict").count_rows() == 60)
         assert run.wait(until="caught_up", timeout_s=120)
         assert run.status().views["strict"].error is None
-    assert alerts_told(tmp_path) == [("begin", "strict"), ("end", "strict")], "once each, across two runs"
+    assert reported_alerts(tmp_path) == [("begin", "strict"), ("end", "strict")], "once each, across two runs"
     found = store.snapshot().view("strict").to_arrow().to_pylist()
     assert sorted(found, key=_amount) == [row for each in good for row in each]
 

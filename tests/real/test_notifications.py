@@ -18,8 +18,8 @@ from actors.sources.source import OnChange
 from slackwater.testing.servers import s3_events
 from slackwater.testing.servers.s3_server import S3Server
 from slackwater.testing.servers.sqs_server import SqsServer
-from tests.actors.notifications.told_bucket import ToldBucket
-from tests.real import told_job
+from tests.actors.notifications.notifying_bucket import NotifyingBucket
+from tests.real import notified_job
 from tests.real.events import VIEWS, events, parquet
 from tests.real.ledger_oracle import LedgerOracle
 from tests.real.source_files import encoded
@@ -41,18 +41,18 @@ PIECEMEAL = sw.Settings(
 
 
 @pytest.fixture
-def told(s3: S3Server, bucket: str, sqs: SqsServer, queue_url: str) -> ToldBucket:
+def told(s3: S3Server, bucket: str, sqs: SqsServer, queue_url: str) -> NotifyingBucket:
     """An empty bucket and its empty queue."""
-    return ToldBucket(s3, bucket, sqs, queue_url)
+    return NotifyingBucket(s3, bucket, sqs, queue_url)
 
 
-def by_events(told: ToldBucket, **options: Any) -> sw.Notifications:
+def by_events(told: NotifyingBucket, **options: Any) -> sw.Notifications:
     # A poll of a run that is over goes on in this server, and what it takes comes again only then.
     return sw.Notifications(queue_url=told.queue_url, **{**told.sqs.options, "visibility_s": 4.0, **options})
 
 
 def declared(
-    told: ToldBucket,
+    told: NotifyingBucket,
     root: Path,
     *,
     discovery: sw.Listing | sw.Notifications | None = None,
@@ -77,7 +77,7 @@ def declared(
     return pipeline
 
 
-def oracle(told: ToldBucket, place: Path, kind: str = "parquet") -> LedgerOracle:
+def oracle(told: NotifyingBucket, place: Path, kind: str = "parquet") -> LedgerOracle:
     scratch = place / "scratch"
     scratch.mkdir()
     return LedgerOracle({"events": kind}, told.read, scratch, ["events"])
@@ -88,7 +88,7 @@ def statuses(store: sw.Store, name: str) -> list[str]:
 
 
 @pytest.mark.long
-def test_after_one_listing_events_tell_of_what_comes_changes_and_goes(told: ToldBucket, tmp_path: Path) -> None:
+def test_after_one_listing_events_tell_of_what_comes_changes_and_goes(told: NotifyingBucket, tmp_path: Path) -> None:
     known, root = oracle(told, tmp_path), tmp_path / "root"
     for number in range(10):
         told.s3.put(told.name, f"in/{number}.parquet", parquet(events(90 + number)))
@@ -125,7 +125,7 @@ def test_after_one_listing_events_tell_of_what_comes_changes_and_goes(told: Told
 @pytest.mark.more
 @pytest.mark.parametrize("on_change", ["ignore", "replace"])
 def test_what_is_removed_while_it_is_read_stays_as_far_as_it_was_committed_or_leaves(
-    told: ToldBucket, tmp_path: Path, on_change: OnChange
+    told: NotifyingBucket, tmp_path: Path, on_change: OnChange
 ) -> None:
     known, root = oracle(told, tmp_path, "csv"), tmp_path / "root"
     told.put("small.csv", encoded("csv", events(90)))
@@ -148,7 +148,7 @@ def test_what_is_removed_while_it_is_read_stays_as_far_as_it_was_committed_or_le
 
 
 @pytest.mark.long
-def test_a_root_goes_from_listing_to_events_and_back(told: ToldBucket, tmp_path: Path) -> None:
+def test_a_root_goes_from_listing_to_events_and_back(told: NotifyingBucket, tmp_path: Path) -> None:
     known, root = oracle(told, tmp_path), tmp_path / "root"
     discoveries: list[sw.Listing | sw.Notifications]
     discoveries = [sw.Listing(interval_s=0.2), by_events(told), sw.Listing(interval_s=0.2)]
@@ -165,7 +165,9 @@ def test_a_root_goes_from_listing_to_events_and_back(told: ToldBucket, tmp_path:
 
 
 @pytest.mark.long
-def test_a_run_that_is_killed_with_messages_in_hand_loses_and_repeats_no_row(told: ToldBucket, tmp_path: Path) -> None:
+def test_a_run_that_is_killed_with_messages_in_hand_loses_and_repeats_no_row(
+    told: NotifyingBucket, tmp_path: Path
+) -> None:
     root, rows = tmp_path / "root", 0
     for life in range(LIVES):
         for number in range(40):
@@ -173,7 +175,7 @@ def test_a_run_that_is_killed_with_messages_in_hand_loses_and_repeats_no_row(tol
             rows += 10
         log = (tmp_path / f"life-{life}.log").open("wb")
         with log, subprocess.Popen(
-            [sys.executable, told_job.__file__, str(root), told.url, told.queue_url, told.sqs.options["region"]],
+            [sys.executable, notified_job.__file__, str(root), told.url, told.queue_url, told.sqs.options["region"]],
             env={
                 **os.environ,
                 "STORAGE_OPTIONS": json.dumps(told.s3.storage_options),
@@ -194,7 +196,7 @@ def test_a_run_that_is_killed_with_messages_in_hand_loses_and_repeats_no_row(tol
     store = sw.open(root)
     assert store.ledger.files()["status"].to_pylist() == ["done"] * 40 * LIVES
     known = LedgerOracle({"events": "parquet"}, told.read, tmp_path)
-    known.check_every_epoch(store, {"totals": told_job.QUERY})
+    known.check_every_epoch(store, {"totals": notified_job.QUERY})
     assert sum(store.snapshot().view("totals").to_arrow()["n"].to_pylist()) == rows
     assert told.is_drained
 

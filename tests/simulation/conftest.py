@@ -15,7 +15,7 @@ from tests.simulation.stories.steps import Step
 _SOME = 1 / 20
 
 
-class Told(Protocol):
+class Simulated(Protocol):
     """Tells a story in many orders; every promise must hold in each.
 
     Args:
@@ -31,11 +31,11 @@ class Told(Protocol):
 
 
 @pytest.fixture(params=few(["some orders", "the others"], "some orders"))
-def told(request: pytest.FixtureRequest) -> Told:
-    def tell(*story: Step, seeds: int = 40, **settings: object) -> list[Outcome]:
+def simulated(request: pytest.FixtureRequest) -> Simulated:
+    def run(*story: Step, seeds: int = 40, **settings: object) -> list[Outcome]:
         scenario = Scenario(story, **settings)  # type: ignore[arg-type]
         some = ceil(seeds * _SOME)
         orders = range(some) if request.param == "some orders" else range(some, seeds)
         return [simulate(scenario, seed=seed) for seed in orders]
 
-    return tell
+    return run

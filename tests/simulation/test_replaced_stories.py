@@ -8,7 +8,7 @@ import pytest
 
 from slackwater.commands.operations import ReingestCommand
 from tests.cases import few
-from tests.simulation.conftest import Told
+from tests.simulation.conftest import Simulated
 from tests.simulation.stories.steps import (
     ANSWERED,
     ASK,
@@ -76,9 +76,9 @@ SETTINGS = pytest.mark.parametrize(
 @CONTINUED
 @pytest.mark.parametrize("story", GONE)
 def test_rows_leave_with_an_object_whose_last_version_was_not_read(
-    told: Told, story: str, later: str, settings: dict[str, Any]
+    simulated: Simulated, story: str, later: str, settings: dict[str, Any]
 ) -> None:
-    for outcome in told(*_BEGUN, *GONE[story], *LATER[later], seeds=16, on_change="replace", **settings):
+    for outcome in simulated(*_BEGUN, *GONE[story], *LATER[later], seeds=16, on_change="replace", **settings):
         assert "done" not in outcome.statuses["s/a"] and "quarantined" not in outcome.statuses["s/a"]
 
 
@@ -87,15 +87,17 @@ def test_rows_leave_with_an_object_whose_last_version_was_not_read(
 @CONTINUED
 @pytest.mark.parametrize("story", THERE)
 def test_a_version_that_was_not_read_is_read_when_it_is_there_again(
-    told: Told, story: str, later: str, settings: dict[str, Any]
+    simulated: Simulated, story: str, later: str, settings: dict[str, Any]
 ) -> None:
-    for outcome in told(*_BEGUN, *THERE[story], *LATER[later], seeds=16, on_change="replace", **settings):
+    for outcome in simulated(*_BEGUN, *THERE[story], *LATER[later], seeds=16, on_change="replace", **settings):
         assert outcome.statuses["s/a"].count("done") == 1
 
 
 @pytest.mark.more
 @pytest.mark.parametrize("on_change", ["append", "ignore"])
 @pytest.mark.parametrize("story", GONE)
-def test_rows_stay_with_other_sources(told: Told, story: str, on_change: str) -> None:
-    for outcome in told(*_BEGUN, *GONE[story], EVENTS(30), seeds=16, on_change=on_change, materialize=True, **_LISTS):
+def test_rows_stay_with_other_sources(simulated: Simulated, story: str, on_change: str) -> None:
+    for outcome in simulated(
+        *_BEGUN, *GONE[story], EVENTS(30), seeds=16, on_change=on_change, materialize=True, **_LISTS
+    ):
         assert outcome.statuses["s/a"][0] == "done"

@@ -1,7 +1,7 @@
 """Bounds on the memory that decoding a Parquet file takes, and the places where a small file asks for much.
 
 A file of 3 KB can hold a million rows of 100 KB each: its dictionary has one long text, and its rows are one run of the
-same index.  A file of 2 MB can hold pages of 2 GB each.  The footer does not tell.  Therefore suspect texts are decoded
+same index.  A file of 2 MB can hold pages of 2 GB each.  The footer does not show.  Therefore suspect texts are decoded
 as dictionaries and unfolded a few rows at a time, and pages are judged by their headers, from bytes that are read
 anyway.  A chunk that is too small to hide much is not checked.
 """

@@ -59,11 +59,11 @@ def serve_sql(
         limits.max_answer_bytes,
     )
 
-    def tell(taken: int) -> None:
+    def announce(taken: int) -> None:
         needs = " and ".join(["the password"] * (password is not None) + ["TLS"] * (tls is not None))
         place = f"[{host}]" if ":" in host else host
         address = f"postgresql://slackwater@{place}:{taken}/slackwater"
         Output().text(f"{address} serves {location.url}{f' (needs {needs})' if needs else ''}; Ctrl-C ends it")
 
     server = SqlServer(WorkerPool(settings, workers), host=host, port=port, password=password, tls=tls, limits=limits)
-    asyncio.run(serve_until_signal(server, tell))
+    asyncio.run(serve_until_signal(server, announce))

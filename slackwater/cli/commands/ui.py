@@ -34,7 +34,7 @@ def serve_page(store: Store, *, host: str, port: int, token_file: Path | None, b
     configure_default()
     token = AccessToken.chosen(host, token_file, os.environ)
 
-    def tell(port: int) -> None:
+    def announce(port: int) -> None:
         page = f"http://{_browser_host(host)}:{port}/"
         # Only a new token is printed: an existing secret should not appear in more places.
         url = f"{page}#token={token.text}" if token is not None and token.is_new else page
@@ -43,7 +43,7 @@ def serve_page(store: Store, *, host: str, port: int, token_file: Path | None, b
         if browser:
             webbrowser.open(page)
 
-    asyncio.run(serve_until_signal(PageServer(store, SystemClock(), host=host, port=port, token=token), tell))
+    asyncio.run(serve_until_signal(PageServer(store, SystemClock(), host=host, port=port, token=token), announce))
 
 
 def _browser_host(host: str) -> str:

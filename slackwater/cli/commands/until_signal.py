@@ -19,11 +19,11 @@ class Server(Protocol):
         """Releases everything, also after a start that failed."""
 
 
-async def serve_until_signal(server: Server, tell: Callable[[int], None]) -> None:
+async def serve_until_signal(server: Server, announce: Callable[[int], None]) -> None:
     """Starts a server, and closes it after SIGINT or SIGTERM.
 
     Args:
-        tell: called with the port when it listens.
+        announce: called with the port when it listens.
 
     Raises:
         UsageError: it cannot listen.
@@ -32,7 +32,7 @@ async def serve_until_signal(server: Server, tell: Callable[[int], None]) -> Non
     for number in _SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     try:
-        tell(await server.start())
+        announce(await server.start())
         await ended.wait()
     finally:
         await server.close()

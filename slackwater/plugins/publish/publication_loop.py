@@ -84,7 +84,7 @@ class EpochNews:
         self._changed = threading.Condition()
         self._epoch, self._is_last = 0, False
 
-    def tell(self, epoch: int) -> None:
+    def notify(self, epoch: int) -> None:
         with self._changed:
             self._epoch = max(self._epoch, epoch)
             self._changed.notify_all()
@@ -120,7 +120,7 @@ class PublicationLoop:
         number: of the publication, from 0.
         publication: the view and the table.
         clock: for pauses and ages.
-        tell: is called with the report of each turn.
+        notify: is called with the report of each turn.
         access: the root and the table; None: as `root` and `publication` name them.
         places: checks the place of the table before each write.
     """
@@ -131,11 +131,11 @@ class PublicationLoop:
         number: int,
         publication: DeclaredPublication,
         clock: Clock,
-        tell: Callable[[PublicationReport], None],
+        notify: Callable[[PublicationReport], None],
         access: PublicationAccess | None = None,
         places: PlaceWatch = _NOT_WATCHED,
     ) -> None:
-        self._publication, self._clock, self._tell = publication, clock, tell
+        self._publication, self._clock, self._notify = publication, clock, notify
         self._access = access or RealPublication(root, publication, clock)
         self._places = places
         self._report = PublicationReport(number)
@@ -181,7 +181,7 @@ class PublicationLoop:
             longest_s = _LONGEST_PAUSE_OF_FAILED_S if is_failed else LONGEST_PAUSE_S
             pause_s = min(longest_s, _FIRST_PAUSE_S * 2 ** min(failures - 1, 16))
             self.due_s, self._done = self._clock.monotonic() + pause_s, 0
-        self._tell(self._report)
+        self._notify(self._report)
 
     def _publish(self, is_last: bool) -> None:
         root = self._opened_root or self._opened()
@@ -236,7 +236,7 @@ class PublicationLoop:
         self._named, self._report = named, replace(self._report, epoch=named)
         self._opened_root = root
         self._note_lag()
-        self._tell(self._report)
+        self._notify(self._report)
         return root
 
     def _note_lag(self) -> None:
@@ -256,7 +256,7 @@ class PublicationLoop:
         if self._upkeep_s is not None and (is_last or now_s < self._upkeep_s + _UPKEEP_EVERY_S):
             return
         self._upkeep_s = now_s
-        self._tell(self._report)
+        self._notify(self._report)
         try:
             self._places.check()
             self._access.maintain()

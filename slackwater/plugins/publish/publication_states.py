@@ -13,7 +13,7 @@ from slackwater.plugins.publish.publication import unfinished_view
 from slackwater.plugins.publish.publication_loop import PublicationReport
 from slackwater.status.run_status import PublicationStatus
 
-_MOST_TOLD = 100_000
+_MOST_REPORTED = 100_000
 
 
 class PublicationStates:
@@ -30,7 +30,7 @@ class PublicationStates:
         self.epoch = 0
         self.death: str | None = None
         self._end_reason: str | None = None
-        self._told = deque[tuple[int, datetime]](maxlen=_MOST_TOLD)
+        self._reported = deque[tuple[int, datetime]](maxlen=_MOST_REPORTED)
         self._reports: dict[int, PublicationReport] = {}
         self.add(publications)
 
@@ -40,10 +40,10 @@ class PublicationStates:
         self.publications = (*self.publications, *publications)
         self._reports |= {at: PublicationReport(at) for at in range(first, len(self.publications))}
 
-    def tell(self, state: RunState) -> bool:
+    def notify(self, state: RunState) -> bool:
         """Takes a state of the run.  Returns whether an epoch is new."""
-        last = self._told[-1][0] if self._told else self.epoch
-        self._told += [(each.epoch, each.committed_at) for each in state.recent if each.epoch > last]
+        last = self._reported[-1][0] if self._reported else self.epoch
+        self._reported += [(each.epoch, each.committed_at) for each in state.recent if each.epoch > last]
         is_new = state.epoch > self.epoch
         self.epoch = max(self.epoch, state.epoch)
         return is_new
@@ -53,8 +53,8 @@ class PublicationStates:
         before, self._reports[report.number] = self._reports[report.number], report
         self.death = None
         looked = min(each.looked for each in self._reports.values())
-        while self._told and self._told[0][0] <= looked:
-            self._told.popleft()
+        while self._reported and self._reported[0][0] <= looked:
+            self._reported.popleft()
         return before
 
     def end(self, reason: str) -> None:
@@ -72,7 +72,7 @@ class PublicationStates:
         )
 
     def _status(self, publication: DeclaredPublication, report: PublicationReport, now: datetime) -> PublicationStatus:
-        since = [committed_at for epoch, committed_at in self._told if epoch > report.looked]
+        since = [committed_at for epoch, committed_at in self._reported if epoch > report.looked]
         waits_since = report.later_since or (since[0] if since else None)
         behind = report.later + len(since)
         is_held = report.is_held and not since

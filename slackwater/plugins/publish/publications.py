@@ -82,10 +82,10 @@ class Publications:
             self._states.add(publications)
             self._news.notify_all()
 
-    def tell(self, state: RunState) -> None:
+    def notify(self, state: RunState) -> None:
         """Takes a state of the run, and returns at once."""
         with self._news:
-            if self._states.tell(state):
+            if self._states.notify(state):
                 self._news.notify_all()
 
     def begin_end(self) -> None:

@@ -81,7 +81,7 @@ def main() -> None:
     job = PublishingJob.of_json(json.loads(sys.stdin.buffer.readline()))
     news, turn = EpochNews(), threading.Lock()
 
-    def tell(report: PublicationReport) -> None:
+    def notify(report: PublicationReport) -> None:
         with turn:
             reports.write(json.dumps(report.to_json()) + "\n")
             reports.flush()
@@ -95,7 +95,7 @@ def main() -> None:
             declared = places_of([each])
             own = [place for place in places if replace(place, address="") in declared]
             watch = PlaceWatch(own, [place for place in places if place not in own])
-            loop = PublicationLoop(job.root, len(threads), each, clock, tell, places=watch)
+            loop = PublicationLoop(job.root, len(threads), each, clock, notify, places=watch)
             threads.append(threading.Thread(target=loop.run, args=(news,), name="publication"))
             threads[-1].start()
 
@@ -120,7 +120,7 @@ def _follow(
             places += map(DeclaredPlace.of_json, message["places"])
             begin(_publications(message["publish"]))
         else:
-            news.tell(message["epoch"])
+            news.notify(message["epoch"])
     os._exit(0)
 
 

@@ -94,13 +94,13 @@ class ViewChanges:
         at = self._since or store.epochs(last=1)[-1]
         version = self._version(store, at)
         if self._since is None and version is not None:
-            with self._told_how_to_go_on(at):
+            with self._with_next_step(at):
                 first = ViewChange(self._name, at.epoch, version.key, version.rows(), version.none())
             yield first
         while True:
             for record in self._later(store, at):
                 if not self._is_same(at, record):
-                    with self._told_how_to_go_on(at):
+                    with self._with_next_step(at):
                         next_version = self._version(store, record, version)
                         change = self._change(record.epoch, version, next_version)
                     version = next_version
@@ -157,7 +157,7 @@ class ViewChanges:
         return ViewChange(self._name, epoch, key, rows, removed) if rows.num_rows or removed.num_rows else None
 
     @contextmanager
-    def _told_how_to_go_on(self, at: EpochRecord) -> Iterator[None]:
+    def _with_next_step(self, at: EpochRecord) -> Iterator[None]:
         try:
             yield
         except EpochExpiredError as error:

@@ -67,11 +67,11 @@ class RootWatcher:
         owner = read_owner(self._root)
         store = self._opened(may_be_missing=owner is not None)
         life = self._watch.look(owner)
-        told = None
+        report = None
         if owner is not None and life.runs:
-            told = None if owner.status is None else RunStatus.of_json(owner.status)
-        if told is not None:
-            status = replace(told, seconds=told.seconds + life.silent_s)
+            report = None if owner.status is None else RunStatus.of_json(owner.status)
+        if report is not None:
+            status = replace(report, seconds=report.seconds + life.silent_s)
         else:
             status = self._committed(store, owner, life.state)
         return RootLook(owner, life, status, _warning(owner, life) or self._capabilities(owner))
@@ -113,7 +113,7 @@ def _warning(owner: Owner | None, life: OwnerLife) -> str:
         return f"process {owner.pid} is gone; a new start goes on from what is committed, which is shown here"
     if life.state == "silent":
         return (
-            f"nothing heard of process {owner.pid} on {owner.host} for {life.silent_s:.0f} s: it is dead, or cannot "
+            f"no sign of process {owner.pid} on {owner.host} for {life.silent_s:.0f} s: it is dead, or cannot "
             "reach the root; this is what is committed"
         )
     has_failed = life.state == "ended" and owner.phase == "failed" and owner.last_error

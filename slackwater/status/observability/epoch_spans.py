@@ -38,17 +38,17 @@ class EpochSpans:
 
     def on_epoch(self, epoch: CommittedEpoch, trace: EpochTrace) -> None:
         tracer = opentelemetry.get_tracer(_SCOPE, slackwater.__version__, self._provider)
-        told = Trace.of(epoch.epoch, epoch.committed_at, epoch.counts, trace, epoch.commit_s)
+        report = Trace.of(epoch.epoch, epoch.committed_at, epoch.counts, trace, epoch.commit_s)
         # `committed_at` is the time at which the commit began.
-        commit_start_s = next(span.start_s for span in told.spans if span.phase == "commit")
+        commit_start_s = next(span.start_s for span in report.spans if span.phase == "commit")
         drawn = _Drawn(tracer, epoch.committed_at.timestamp() - commit_start_s)
-        first_s = min(span.start_s for span in told.spans)
-        whole = drawn.span("epoch", first_s, told.seconds, Context(), self._attributes(told))
+        first_s = min(span.start_s for span in report.spans)
+        whole = drawn.span("epoch", first_s, report.seconds, Context(), self._attributes(report))
         if whole is None:
             return
-        barrier = drawn.span("barrier", 0.0, first_s + told.seconds, whole) or whole
+        barrier = drawn.span("barrier", 0.0, first_s + report.seconds, whole) or whole
         phases: dict[str, Context] = {}
-        for span in told.spans:
+        for span in report.spans:
             name = f"{span.phase} {span.name}" if span.name else span.phase
             parent = phases.get(span.phase) or (whole if span.phase == "fetch" else barrier)
             context = drawn.span(name, span.start_s, span.seconds, parent, _part(span))

@@ -56,7 +56,7 @@ class RunObserver:
             is_due = self._clock.monotonic() >= self._looked_s + _LOOK_EVERY_S
             if at_once or is_news or is_due or state.phase != self._phase:
                 self._look(state)
-            self._tell_epochs(state)
+            self._report_epochs(state)
         except Exception as error:
             # The run does not depend on its observers.
             self._has_failed = True
@@ -66,7 +66,7 @@ class RunObserver:
         self._phase, self._looked_s = state.phase, self._clock.monotonic()
         self._metrics.on_status(self._status())
 
-    def _tell_epochs(self, state: RunState) -> None:
+    def _report_epochs(self, state: RunState) -> None:
         for epoch in state.recent:
             if epoch.epoch > self._last_epoch:
                 self._last_epoch = epoch.epoch

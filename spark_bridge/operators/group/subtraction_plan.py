@@ -5,7 +5,7 @@
     min, max                                     as before, if what leaves is above or below it, or if a new row is not
     anything else                                lost: the group is computed again from all of its rows
 
-A buffer does not tell whether values remain.  So a view whose rows can leave stores hidden counts: of the rows of a
+A buffer does not show whether values remain.  So a view whose rows can leave stores hidden counts: of the rows of a
 group, and of the values of a sum.  The average of integers is a sum of doubles, which rounds; beside it stands a hidden
 sum of decimals.  A call with DISTINCT is the same over the values that no row of the group has any more.
 """

@@ -16,8 +16,8 @@ from actors.coordination.instructions import (
     Connect,
     CoordinateInstruction,
     DecideSchema,
-    TellScaling,
-    TellUnmatched,
+    ReportScaling,
+    ReportUnmatched,
     TryNextFile,
 )
 from actors.fetching.file_progress import FileProgress
@@ -216,14 +216,14 @@ def test_a_column_that_is_left_out_or_missing_is_told_and_kept_once(flow: Coordi
         instructions = flow.all_collect(barrier, with_a_change=True, unmatched=unmatched)
         (commit,) = of(Commit, instructions)
         flow.commits(commit)
-        return of(TellUnmatched, instructions), commit
+        return of(ReportUnmatched, instructions), commit
 
     (told,), commit = collected()
-    assert isinstance(told, TellUnmatched) and (told.column.column, told.column.path) == ("y", "a")
+    assert isinstance(told, ReportUnmatched) and (told.column.column, told.column.path) == ("y", "a")
     assert Catalog.of(_rows(commit)).unmatched == (told.column,)
     assert flow.executor.state.filled == ({"s": ("y",)} if is_missing else {})
-    told_again, commit = collected()
-    assert told_again == [] and "catalog" not in commit.delta.tables
+    reported_again, commit = collected()
+    assert reported_again == [] and "catalog" not in commit.delta.tables
 
 
 def _rows(commit: Commit) -> pa.Table:
@@ -275,7 +275,7 @@ def test_the_workload_decides_between_two_numbers_and_says_why(flow: Coordinatio
     told: list[CoordinateInstruction] = flow.executor.on_progress(waiting, 1, 100.0)
     for now_s in range(105, 140, 5):
         told += flow.executor.on_time(float(now_s))
-    (scaling,), (connect,) = of(TellScaling, told), of(Connect, told)
+    (scaling,), (connect,) = of(ReportScaling, told), of(Connect, told)
     assert (scaling.before, scaling.decision.num_fetchers, len(connect.after.owners)) == (2, 4, 4)
     assert flow.executor.state.scaling == "2 to 4: 1,000 files wait, and 0.0 are read each second"
     assert flow.executor.state.num_fetchers == 2, "until the barrier"

@@ -62,14 +62,14 @@ class Told:
         self.runtime = RayRuntime("sender")
         self.runtime.on_lost = lambda error: self.lost.append(str(error))
 
-    def tell(self, actor: Actor[Any], argument: object) -> None:
-        async def tell() -> None:
-            self.runtime.tell(actor, Peer.hear, argument)
+    def notify(self, actor: Actor[Any], argument: object) -> None:
+        async def notify() -> None:
+            self.runtime.notify(actor, Peer.hear, argument)
 
-        asyncio.run_coroutine_threadsafe(tell(), self._loop).result()
+        asyncio.run_coroutine_threadsafe(notify(), self._loop).result()
 
     def has_settled(self) -> bool:
-        return not self.runtime._told
+        return not self.runtime._calls
 
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -85,8 +85,8 @@ def is_dead(peer: Actor[Any]) -> bool:
 
 def test_a_told_call_whose_arguments_cannot_be_read_is_told_to_the_sender(peer: Actor[Any]) -> None:
     told = Told()
-    told.tell(peer, 1)
-    told.tell(peer, Unreadable())
+    told.notify(peer, 1)
+    told.notify(peer, Unreadable())
     eventually(lambda: bool(told.lost), 30, "the loss was not told")
     assert ray.get(peer.count.remote()) == 1  # type: ignore[attr-defined]
     [lost] = told.lost
@@ -97,7 +97,7 @@ def test_a_told_call_whose_arguments_cannot_be_read_is_told_to_the_sender(peer: 
 def test_the_death_of_an_actor_is_no_loss(peer: Actor[Any]) -> None:
     told = Told()
     ray.kill(peer)
-    told.tell(peer, 1)
+    told.notify(peer, 1)
     eventually(told.has_settled, 30, "the call has not ended")
     assert told.lost == []
     told.close()

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from actors.files import ChangedFile, DeletedFile, FileVersion, Vanished, microseconds_of
-from actors.listing.instructions import FindDeleted, ListInstruction, ReadPage, TellRemovals
+from actors.listing.instructions import FindDeleted, ListInstruction, ReadPage, ReportRemovals
 from actors.listing.list_executor import ListExecutor
 from actors.listing.missing_files import DeletedFound
 from actors.listing.removal_guard import RemovalGuard
@@ -395,7 +395,7 @@ def test_a_removal_that_pauses_keeps_no_message_and_a_restart_lists_to_find_it_a
     executor = told("a", "b", removes=True, guard=RemovalGuard(0.2, 0))
     comes(executor, 1, "a")
     paused = executor.on_looked({"a": None}, 1.0)
-    assert of(TellRemovals, paused) == [TellRemovals(1, 2)] and of(FindDeleted, paused) == []
+    assert of(ReportRemovals, paused) == [ReportRemovals(1, 2)] and of(FindDeleted, paused) == []
     sealed = executor.on_barrier(barrier(1), 2.0)
     (row,) = delta_rows(sealed, "list_state")
     assert row["queue"] is None and row["tracked"] == 1
@@ -406,7 +406,7 @@ def test_a_removal_that_pauses_keeps_no_message_and_a_restart_lists_to_find_it_a
     assert begun.first, "an approval lists at once"
     ended = listed(executor, "b", "c", now_s=4.0)
     assert [set(each.missing) for each in of(FindDeleted, ended)] == [{key("a")}]
-    assert of(TellRemovals, ended) == [TellRemovals(0, 3)]
+    assert of(ReportRemovals, ended) == [ReportRemovals(0, 3)]
     deleted_file = DeletedFile("s", "a", file("a").version)
     assert sent(executor.on_deleted(DeletedFound(1 << 60, {key("a"): (deleted_file,)}))) == [
         DeletedFiles((deleted_file,))
@@ -420,4 +420,4 @@ def test_a_message_about_an_earlier_removal_pauses_nothing() -> None:
     executor._names.seen.set_deleted([key("a")])
     comes(executor, 1, "a")
     looked = executor.on_looked({"a": None}, 1.0)
-    assert of(TellRemovals, looked) == [] and len(of(FindDeleted, looked)) == 1
+    assert of(ReportRemovals, looked) == [] and len(of(FindDeleted, looked)) == 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from actors.files import DeletedFile, FileVersion
-from actors.listing.instructions import FindDeleted, ListInstruction, ReadPage, TellPause
+from actors.listing.instructions import FindDeleted, ListInstruction, ReadPage, ReportPause
 from actors.listing.list_executor import ListExecutor
 from actors.listing.missing_files import DeletedFound
 from actors.names.seen_index import SeenIndex
@@ -47,7 +47,7 @@ def test_a_table_in_the_listing_pauses_the_source_before_a_file_of_the_page_is_h
     executor = began()
     found = listed(executor, ("a.csv", LOG, "t/part-0.parquet"))
     assert sent(found) == []
-    (told,) = of(TellPause, found)
+    (told,) = of(ReportPause, found)
     assert told.reason is not None and told.reason == executor.progress().paused
     assert told.reason.startswith(f"s3://raw/t is a Delta table ({LOG}): its files are not read as data; move it")
     assert delta_rows(executor.on_barrier(barrier(1), 0.0), "seen") == []
@@ -56,9 +56,9 @@ def test_a_table_in_the_listing_pauses_the_source_before_a_file_of_the_page_is_h
 def test_a_pause_is_told_once_and_ends_with_a_listing_without_the_table() -> None:
     executor = began()
     listed(executor, ("a.csv", LOG))
-    assert of(TellPause, listed(executor, ("a.csv", LOG), now_s=10.0)) == []
+    assert of(ReportPause, listed(executor, ("a.csv", LOG), now_s=10.0)) == []
     ended = listed(executor, ("a.csv",), now_s=20.0)
-    assert of(TellPause, ended) == [TellPause(None)] and executor.progress().paused is None
+    assert of(ReportPause, ended) == [ReportPause(None)] and executor.progress().paused is None
     assert of(ReadPage, ended)[-1] == ReadPage(first=True, most=8), "it lists at once"
     assert paths(executor.on_page(page("a.csv", "b.csv"), 20.0)) == ["a.csv", "b.csv"]
 
@@ -116,7 +116,7 @@ def test_a_source_within_a_table_is_paused() -> None:
     assert sent(executor.on_page(above, 0.0)) == []
     assert (executor.progress().paused or "").startswith("the source is in a Delta table")
     executor.on_listing_end(0.0, AT)
-    assert of(TellPause, listed(executor, ("a.csv",), now_s=60.0)) == [TellPause(None)]
+    assert of(ReportPause, listed(executor, ("a.csv",), now_s=60.0)) == [ReportPause(None)]
 
 
 def test_no_missing_file_leaves_the_views_while_the_source_is_paused() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from actors.files import ChangedFile, DeletedFile, Vanished, microseconds_of
 from actors.listing import page_look_up
-from actors.listing.instructions import FindDeleted, ListInstruction, ReadPage, TellRemovals
+from actors.listing.instructions import FindDeleted, ListInstruction, ReadPage, ReportRemovals
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import ListedState
@@ -354,11 +354,11 @@ def test_removals_pause_when_every_file_is_missing_and_go_on_when_files_are_back
     executor = removing(3)
     listed(executor, 0.0)
     paused = listed(executor, 10.0)
-    assert missing(paused) == set() and of(TellRemovals, paused) == [TellRemovals(3, 3)]
+    assert missing(paused) == set() and of(ReportRemovals, paused) == [ReportRemovals(3, 3)]
     assert executor.progress().paused_removals == 3
     assert missing(listed(executor, 20.0)) == set()
     back = listed(executor, 30.0, "f0")
-    assert missing(back) == {key("f1"), key("f2")} and of(TellRemovals, back) == [TellRemovals(0, 3)]
+    assert missing(back) == {key("f1"), key("f2")} and of(ReportRemovals, back) == [ReportRemovals(0, 3)]
 
 
 def test_new_and_changed_files_are_read_while_removals_pause() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.listing.instructions import FindDeleted, ReadPage, TellPause
+from actors.listing.instructions import FindDeleted, ReadPage, ReportPause
 from actors.listing.list_executor import ListExecutor
 from actors.notifications.event_feed import EventFeed
 from actors.notifications.event_watch import EventWatch
@@ -30,7 +30,9 @@ def test_a_refused_listing_pauses_the_source_and_is_tried_again_with_growing_pau
     now_s, pauses = 0.0, []
     for number in range(9):
         instructions = executor.on_refused("listing", DENIED, now_s)
-        assert of(TellPause, instructions) == ([TellPause(REASON)] if number == 0 else []), "the pause is reported once"
+        assert of(ReportPause, instructions) == ([ReportPause(REASON)] if number == 0 else []), (
+            "the pause is reported once"
+        )
         (wake,) = of(WakeAt, instructions)
         pauses.append(wake.monotonic_s - now_s)
         now_s = wake.monotonic_s
@@ -44,7 +46,7 @@ def test_a_listing_that_succeeds_ends_the_pause() -> None:
     executor.on_refused("listing", DENIED, 0.0)
     executor.on_time(10.0)
     found = executor.on_page(page("a.csv"), 10.0)
-    assert of(TellPause, found) == [TellPause(None)] and executor.progress().paused is None
+    assert of(ReportPause, found) == [ReportPause(None)] and executor.progress().paused is None
     assert [each.path for message in sent(found) if isinstance(message, NewFiles) for each in message.files] == [
         "a.csv"
     ]
@@ -96,8 +98,8 @@ def test_a_refused_queue_pauses_the_source_until_it_answers() -> None:
     executor = lister(events=EventWatch(feed, 1))
     receive = of(Receive, executor.on_barrier(INITIAL, 0.0))[0]
     told = executor.on_refused("queue", DENIED, 0.0)
-    assert [each.reason for each in of(TellPause, told)] == [REASON.replace("listing", "queue")]
+    assert [each.reason for each in of(ReportPause, told)] == [REASON.replace("listing", "queue")]
     assert executor.retry_s == 1.0
     executor.on_refused("queue", DENIED, 1.0)
     assert executor.retry_s == 2.0
-    assert of(TellPause, executor.on_messages(receive, [], None, 3.0)) == [TellPause(None)]
+    assert of(ReportPause, executor.on_messages(receive, [], None, 3.0)) == [ReportPause(None)]

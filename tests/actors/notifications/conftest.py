@@ -6,7 +6,7 @@ import pytest
 
 from slackwater.testing.servers.s3_server import S3Server
 from slackwater.testing.servers.sqs_server import SqsServer
-from tests.actors.notifications.told_bucket import ToldBucket
+from tests.actors.notifications.notifying_bucket import NotifyingBucket
 
 
 @pytest.fixture
@@ -21,6 +21,6 @@ def short_polls(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def told(s3: S3Server, bucket: str, sqs: SqsServer, queue_url: str, short_polls: None) -> ToldBucket:
+def told(s3: S3Server, bucket: str, sqs: SqsServer, queue_url: str, short_polls: None) -> NotifyingBucket:
     """An empty bucket and its empty queue."""
-    return ToldBucket(s3, bucket, sqs, queue_url)
+    return NotifyingBucket(s3, bucket, sqs, queue_url)

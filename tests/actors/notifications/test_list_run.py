@@ -18,14 +18,14 @@ from slackwater.testing.servers.s3_server import S3Server
 from slackwater.testing.servers.sqs_server import SqsServer
 from tests.actors.notifications.bucket_events import event_bridge
 from tests.actors.notifications.list_run import ListRun, eventually
+from tests.actors.notifications.notifying_bucket import NotifyingBucket
 from tests.actors.notifications.queue_user import user
-from tests.actors.notifications.told_bucket import ToldBucket
 
 pytestmark = pytest.mark.usefixtures("short_polls")
 
 
 def pipeline(
-    told: ToldBucket,
+    told: NotifyingBucket,
     root: Path,
     *,
     discovery: sw.Listing | sw.Notifications | None = None,
@@ -48,12 +48,12 @@ def pipeline(
     return made
 
 
-def by_events(told: ToldBucket, **options: Any) -> sw.Notifications:
+def by_events(told: NotifyingBucket, **options: Any) -> sw.Notifications:
     return sw.Notifications(queue_url=told.queue_url, **{**told.sqs.options, "visibility_s": 30.0, **options})
 
 
 @pytest.mark.more
-def test_a_bucket_is_listed_once_and_then_events_tell_of_what_comes(told: ToldBucket, tmp_path: Path) -> None:
+def test_a_bucket_is_listed_once_and_then_events_tell_of_what_comes(told: NotifyingBucket, tmp_path: Path) -> None:
     for number in range(12):
         told.s3.put(told.name, f"in/before/{number}", b"x")
     proxy = told.s3.proxy()
@@ -77,7 +77,7 @@ def test_a_bucket_is_listed_once_and_then_events_tell_of_what_comes(told: ToldBu
 
 @pytest.mark.more
 def test_events_that_come_often_late_and_in_the_wrong_order_hand_a_file_on_once(
-    told: ToldBucket, tmp_path: Path
+    told: NotifyingBucket, tmp_path: Path
 ) -> None:
     with ListRun(pipeline(told, tmp_path / "root")) as run:
         run.catch_up()
@@ -94,7 +94,7 @@ def test_events_that_come_often_late_and_in_the_wrong_order_hand_a_file_on_once(
 
 
 @pytest.mark.more
-def test_a_message_is_kept_invisible_for_as_long_as_its_file_takes(told: ToldBucket, tmp_path: Path) -> None:
+def test_a_message_is_kept_invisible_for_as_long_as_its_file_takes(told: NotifyingBucket, tmp_path: Path) -> None:
     with ListRun(pipeline(told, tmp_path / "root", visibility_s=6.0), reads=False) as run:
         run.catch_up()
         told.put("slow")
@@ -113,7 +113,7 @@ def test_a_message_is_kept_invisible_for_as_long_as_its_file_takes(told: ToldBuc
 
 @pytest.mark.more
 def test_a_message_that_is_received_again_while_it_is_worked_on_is_the_same_one(
-    told: ToldBucket, tmp_path: Path
+    told: NotifyingBucket, tmp_path: Path
 ) -> None:
     with ListRun(pipeline(told, tmp_path / "root")) as run:
         run.catch_up()
@@ -129,7 +129,7 @@ def test_a_message_that_is_received_again_while_it_is_worked_on_is_the_same_one(
 
 
 @pytest.mark.more
-def test_what_a_purged_queue_has_lost_the_next_listing_finds(told: ToldBucket, tmp_path: Path) -> None:
+def test_what_a_purged_queue_has_lost_the_next_listing_finds(told: NotifyingBucket, tmp_path: Path) -> None:
     made = pipeline(told, tmp_path / "root", relist_interval_s=2.0)
     told.put("before")
     with ListRun(made) as run:
@@ -148,7 +148,7 @@ def test_what_a_purged_queue_has_lost_the_next_listing_finds(told: ToldBucket, t
         assert run.handed_on == ["lost", "told"], "a listing shows what a look has shown"
 
 
-def poison_of(told: ToldBucket) -> dict[str, str]:
+def poison_of(told: NotifyingBucket) -> dict[str, str]:
     """Body → the reason."""
     return {
         "hello": "is not JSON",
@@ -162,7 +162,7 @@ def poison_of(told: ToldBucket) -> dict[str, str]:
 
 @pytest.mark.more
 def test_poison_is_kept_with_its_text_and_leaves_the_queue_and_test_events_only_leave(
-    told: ToldBucket, tmp_path: Path
+    told: NotifyingBucket, tmp_path: Path
 ) -> None:
     poison, made = poison_of(told), pipeline(told, tmp_path / "root", visibility_s=2.0)
     told.send(*poison, s3_events.test_event(told.name), s3_events.created(told.name, "out/x", '"1"', 1))
@@ -191,7 +191,7 @@ def test_poison_is_kept_with_its_text_and_leaves_the_queue_and_test_events_only_
     ],
 )
 def test_an_object_that_is_written_again_is_treated_as_the_source_says(
-    told: ToldBucket, tmp_path: Path, on_change: OnChange, statuses: list[str]
+    told: NotifyingBucket, tmp_path: Path, on_change: OnChange, statuses: list[str]
 ) -> None:
     made = pipeline(told, tmp_path / "root", on_change=on_change, relist_interval_s=2.0)
     told.put("a")
@@ -209,7 +209,7 @@ def test_an_object_that_is_written_again_is_treated_as_the_source_says(
 
 
 @pytest.mark.more
-def test_copies_and_uploads_in_parts_are_read_as_any_object_is(told: ToldBucket, tmp_path: Path) -> None:
+def test_copies_and_uploads_in_parts_are_read_as_any_object_is(told: NotifyingBucket, tmp_path: Path) -> None:
     client, key = told.client, "in/in parts ü+%.json"
     with ListRun(pipeline(told, tmp_path / "root", relist_interval_s=2.0)) as run:
         told.put("a", b"some")
@@ -240,7 +240,7 @@ def test_copies_and_uploads_in_parts_are_read_as_any_object_is(told: ToldBucket,
 
 @pytest.mark.more
 def test_what_was_removed_before_its_event_came_is_nothing_and_what_was_known_is_deleted(
-    told: ToldBucket, tmp_path: Path
+    told: NotifyingBucket, tmp_path: Path
 ) -> None:
     with ListRun(pipeline(told, tmp_path / "root")) as run:
         told.put("stays")
@@ -259,7 +259,7 @@ def test_what_was_removed_before_its_event_came_is_nothing_and_what_was_known_is
 
 @pytest.mark.more
 def test_what_is_removed_before_it_is_read_vanishes_and_is_read_when_it_is_back(
-    told: ToldBucket, tmp_path: Path
+    told: NotifyingBucket, tmp_path: Path
 ) -> None:
     with ListRun(pipeline(told, tmp_path / "root"), reads=False) as run:
         run.catch_up()
@@ -275,7 +275,7 @@ def test_what_is_removed_before_it_is_read_vanishes_and_is_read_when_it_is_back(
 
 @pytest.mark.more
 def test_what_is_removed_while_it_waits_to_be_handed_on_is_handed_on_once_and_vanishes(
-    told: ToldBucket, tmp_path: Path
+    told: NotifyingBucket, tmp_path: Path
 ) -> None:
     with ListRun(pipeline(told, tmp_path / "root")) as run:
         run.catch_up()
@@ -343,7 +343,7 @@ def test_where_changes_replace_the_rows_of_a_removed_object_go_and_come_back_wit
 
 @pytest.mark.more
 def test_a_crash_before_the_commit_makes_messages_come_again_and_their_files_are_handed_on_again(
-    told: ToldBucket, tmp_path: Path
+    told: NotifyingBucket, tmp_path: Path
 ) -> None:
     made = pipeline(told, tmp_path / "root", visibility_s=2.0)
     told.put("first")
@@ -361,7 +361,7 @@ def test_a_crash_before_the_commit_makes_messages_come_again_and_their_files_are
 
 
 def test_a_crash_between_the_commit_and_the_deletion_makes_messages_come_again_and_they_are_recognised(
-    told: ToldBucket, tmp_path: Path
+    told: NotifyingBucket, tmp_path: Path
 ) -> None:
     made = pipeline(told, tmp_path / "root", visibility_s=2.0)
     with ListRun(made) as run:
@@ -378,7 +378,7 @@ def test_a_crash_between_the_commit_and_the_deletion_makes_messages_come_again_a
 
 
 @pytest.mark.more
-def test_a_stop_gives_back_what_is_not_done_and_deletes_what_is(told: ToldBucket, tmp_path: Path) -> None:
+def test_a_stop_gives_back_what_is_not_done_and_deletes_what_is(told: NotifyingBucket, tmp_path: Path) -> None:
     made = pipeline(told, tmp_path / "root", visibility_s=600.0)
     with ListRun(made) as run:
         run.catch_up()
@@ -397,7 +397,7 @@ def test_a_stop_gives_back_what_is_not_done_and_deletes_what_is(told: ToldBucket
 
 
 @pytest.mark.more
-def test_a_stop_waits_until_what_is_done_is_deleted(told: ToldBucket, tmp_path: Path) -> None:
+def test_a_stop_waits_until_what_is_done_is_deleted(told: NotifyingBucket, tmp_path: Path) -> None:
     with closing(told.sqs.fault_proxy(Random(1))) as proxy:
         made = pipeline(told, tmp_path / "root", visibility_s=600.0, endpoint=proxy.endpoint)
         with ListRun(made) as run:
@@ -413,7 +413,7 @@ def test_a_stop_waits_until_what_is_done_is_deleted(told: ToldBucket, tmp_path: 
 
 @pytest.mark.more
 def test_what_a_poll_receives_after_the_stop_is_given_back(
-    told: ToldBucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    told: NotifyingBucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("actors.notifications.event_watch._LONG_POLL_S", 5.0)
     with ListRun(pipeline(told, tmp_path / "root", visibility_s=600.0)) as run:
@@ -430,7 +430,9 @@ def test_what_a_poll_receives_after_the_stop_is_given_back(
 
 
 @pytest.mark.more
-def test_a_second_pipeline_on_a_queue_is_refused_and_takes_nothing_from_it(told: ToldBucket, tmp_path: Path) -> None:
+def test_a_second_pipeline_on_a_queue_is_refused_and_takes_nothing_from_it(
+    told: NotifyingBucket, tmp_path: Path
+) -> None:
     with ListRun(pipeline(told, tmp_path / "first")) as first:
         first.catch_up()
         first.finish()
@@ -448,7 +450,7 @@ def test_that_the_tags_of_a_queue_may_not_be_read_is_said_once(
     s3: S3Server, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with SqsServer() as server:
-        told = ToldBucket(s3, bucket, server, server.create_queue("events"))
+        told = NotifyingBucket(s3, bucket, server, server.create_queue("events"))
         told.put("a")
         actions = ["ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibilityBatch", "GetQueueAttributes"]
         keys = user(server, *(f"sqs:{action}" for action in actions))
@@ -467,7 +469,7 @@ def test_that_the_tags_of_a_queue_may_not_be_read_is_said_once(
 
 
 @pytest.mark.more
-def test_a_root_goes_from_one_discovery_to_the_other_and_back(told: ToldBucket, tmp_path: Path) -> None:
+def test_a_root_goes_from_one_discovery_to_the_other_and_back(told: NotifyingBucket, tmp_path: Path) -> None:
     root, listing = tmp_path / "root", sw.Listing(interval_s=0.5)
     stories = [("listing", listing), ("events", None), ("listing", listing), ("events", None), ("events", None)]
     handed_on: list[str] = []
@@ -490,7 +492,7 @@ def test_a_root_goes_from_one_discovery_to_the_other_and_back(told: ToldBucket, 
 
 
 @pytest.mark.more
-def test_names_that_cannot_be_read_end_no_run(told: ToldBucket, tmp_path: Path) -> None:
+def test_names_that_cannot_be_read_end_no_run(told: NotifyingBucket, tmp_path: Path) -> None:
     with ListRun(pipeline(told, tmp_path / "root")) as run:
         run.catch_up()
         told.client.put_object(Bucket=told.name, Key="in/x\ny", Body=b"x")
@@ -507,7 +509,7 @@ FORGED = ["../x", "a/../../x", ".", "..", "a//b", "/x", "x\x00", "\ud800", "y" *
 
 
 @pytest.mark.more
-def test_a_look_that_is_refused_for_one_object_ends_no_run(told: ToldBucket, tmp_path: Path) -> None:
+def test_a_look_that_is_refused_for_one_object_ends_no_run(told: NotifyingBucket, tmp_path: Path) -> None:
     with closing(told.s3.fault_proxy(Random(1))) as proxy:
         made = pipeline(told, tmp_path / "root", options=proxy.storage_options)
         with ListRun(made) as run:
@@ -528,7 +530,7 @@ def test_a_look_that_is_refused_for_one_object_ends_no_run(told: ToldBucket, tmp
 
 
 @pytest.mark.more
-def test_a_queue_that_is_deleted_ends_the_run_with_what_to_do(told: ToldBucket, tmp_path: Path) -> None:
+def test_a_queue_that_is_deleted_ends_the_run_with_what_to_do(told: NotifyingBucket, tmp_path: Path) -> None:
     with ListRun(pipeline(told, tmp_path / "root")) as run:
         run.catch_up()
         told.sqs.client().delete_queue(QueueUrl=told.queue_url)
@@ -538,7 +540,7 @@ def test_a_queue_that_is_deleted_ends_the_run_with_what_to_do(told: ToldBucket, 
 
 @pytest.mark.more
 def test_a_queue_that_does_not_answer_fails_the_attempt_and_the_next_one_goes_on(
-    told: ToldBucket, tmp_path: Path
+    told: NotifyingBucket, tmp_path: Path
 ) -> None:
     with closing(told.sqs.fault_proxy(Random(1))) as proxy:
         made = pipeline(told, tmp_path / "root", endpoint=proxy.endpoint, visibility_s=2.0)

@@ -156,7 +156,7 @@ class _Notes:
         name = world.ask(BranchTagCommand(name=tag, epoch=epoch))
         if name is None:
             raise CommandUnansweredError("no run lives")
-        world.inbox.tell(name, lambda: world.threads.wake(self._user))
+        world.inbox.notify(name, lambda: world.threads.wake(self._user))
         world.threads.wait_until(lambda: world.inbox.answer_to(name) is not None, _TIMEOUT_S)
         answer = world.inbox.answer_to(name)
         if answer is None:

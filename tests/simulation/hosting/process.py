@@ -302,7 +302,7 @@ class SimulatedProcess(Life):
             self.files.look_soon()
         self._state = state
         if self.publications is not None:
-            self.publications.tell(state)
+            self.publications.notify(state)
         self.world.promises.on_state(self.name, state)
         self._news.notify_all()
 

@@ -75,14 +75,14 @@ class SimulatedPublications:
         """The state of each publication, as the run sees it."""
         return self._states.statuses(self._world.clock.now())
 
-    def tell(self, state: RunState) -> None:
+    def notify(self, state: RunState) -> None:
         """Takes a state of the run."""
         is_first = not self._states.epoch and state.epoch
-        self._states.tell(state)
+        self._states.notify(state)
         if is_first:
             self._start()
         elif self._states.epoch:
-            self._news.tell(self._states.epoch)
+            self._news.notify(self._states.epoch)
 
     def crash(self) -> None:
         """The process that publishes dies; it starts again after a pause."""
@@ -117,7 +117,7 @@ class SimulatedPublications:
             watch = self._watches[each.view]
             loop = PublicationLoop(self._world.place, number, each, clock, self._on_report, access, watch)
             self._world.threads.start(self._life, partial(loop.run, self._news), self._on_loop_over)
-        self._news.tell(self._states.epoch)
+        self._news.notify(self._states.epoch)
 
     def _on_report(self, report: PublicationReport) -> None:
         if report.error is not None and _UNKNOWN_ERROR.match(report.error):
@@ -152,8 +152,8 @@ class _News(EpochNews):
         super().__init__()
         self._threads, self._life = threads, life
 
-    def tell(self, epoch: int) -> None:
-        super().tell(epoch)
+    def notify(self, epoch: int) -> None:
+        super().notify(epoch)
         self._threads.wake(self._life)
 
     def end(self) -> None:

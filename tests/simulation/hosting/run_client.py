@@ -52,8 +52,8 @@ class SimulatedRunClient:
 
     def collect(self, report: CollectReport) -> None:
         self.reported_views = report.views or self.reported_views
-        self._runtime.tell(self._merger, MergerShell.release, report.epoch)
-        self._runtime.tell(self._coordinator, CoordinatorShell.collect, report)
+        self._runtime.notify(self._merger, MergerShell.release, report.epoch)
+        self._runtime.notify(self._coordinator, CoordinatorShell.collect, report)
 
     def views_declared(
         self, *, sources: Set[str], new_views: bool, columns: Mapping[str, Sequence[str]], backfilling: bool
@@ -63,7 +63,7 @@ class SimulatedRunClient:
         if not self._coordinator.alive:
             raise self._coordinator.death().ending("the coordinator died")
         arguments = (frozenset(sources), new_views, columns, backfilling)
-        self._runtime.tell_now(self._coordinator, CoordinatorShell.views_declared, *arguments)
+        self._runtime.notify_now(self._coordinator, CoordinatorShell.views_declared, *arguments)
 
     async def _take(self) -> None:
         try:

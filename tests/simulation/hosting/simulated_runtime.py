@@ -83,7 +83,7 @@ class SimulatedRuntime:
         self.on_lost: Callable[[Exception], None] = self.on_failure  # nothing is
         self._now_s, self._at_once = -1.0, 0
 
-    def tell(
+    def notify(
         self,
         actor: Actor[_Shell],
         method: Callable[Concatenate[_Shell, _Arguments], Coroutine[Any, Any, object]],
@@ -93,13 +93,15 @@ class SimulatedRuntime:
         self._check_alive()
         assert isinstance(actor, SimulatedActor) and not named
         if method.__name__ == "progress" and self._world.random.random() >= _REPORTS_LATE:
-            self.tell_now(actor, method, *arguments)
+            self.notify_now(actor, method, *arguments)
         else:
             self._schedule.soon(actor, actor.runtime.act, getattr(actor.shell, method.__name__), *arguments)
         if method.__name__ == "collect":
             self._on_moment(method.__name__)
 
-    def tell_now(self, actor: Actor[Any], method: Callable[..., Coroutine[Any, Any, object]], *arguments: Any) -> None:
+    def notify_now(
+        self, actor: Actor[Any], method: Callable[..., Coroutine[Any, Any, object]], *arguments: Any
+    ) -> None:
         """The same for a call that comes at once."""
         assert isinstance(actor, SimulatedActor)
         if actor.alive:
@@ -148,7 +150,7 @@ class SimulatedRuntime:
         self._at_once = self._at_once + 1 if now_s == self._now_s else 0
         self._now_s = now_s
         if self._at_once > _MOST_AT_ONCE:
-            # What is left of a wait is less than the clock can tell, and ends only if the time goes on.
+            # What is left of a wait is less than the clock can notify, and ends only if the time goes on.
             self._world.clock.skip(_MOMENT_S)
         self._schedule.soon(self._life, _run, action)
         return _NEVER

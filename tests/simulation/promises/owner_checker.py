@@ -156,7 +156,7 @@ class OwnerChecker:
     def on_released(self, run: str) -> None:
         """A run has ended, and released the root."""
         if self.owner == run and not self._is_released and not self._is_excused(run, _SLACK_S):
-            raise PromiseBroken("owner", f"{run} has ended, and owner.json does not tell it")
+            raise PromiseBroken("owner", f"{run} has ended, and owner.json does not show it")
 
     def _on_change(self) -> None:
         self._writes += 1

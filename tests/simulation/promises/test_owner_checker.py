@@ -106,7 +106,7 @@ def test_a_lost_run_hears_of_it_within_a_renewal() -> None:
 def test_a_run_that_has_ended_has_released_the_root() -> None:
     root = Root()
     root.own("one")
-    with pytest.raises(PromiseBroken, match=r"one has ended, and owner\.json does not tell it"):
+    with pytest.raises(PromiseBroken, match=r"one has ended, and owner\.json does not show it"):
         root.checker.on_released("one")
     root.checker.on_write("one", RELEASED)
     root.checker.on_released("one")

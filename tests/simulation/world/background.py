@@ -102,6 +102,6 @@ class Background(Schedule):
             if life.process.frozen:
                 self._held.append(event)
                 continue
-            self._tell(life, action, arguments)
+            self._notify(life, action, arguments)
             return True
         return False

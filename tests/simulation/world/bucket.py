@@ -165,7 +165,7 @@ class Bucket:
         self._objects[source, path] = self._last[source, path] = StoredObject(file, content, self._changes)
         self._note_content(file, content)
         self.written[source, path, version] += 1
-        self._tell(source, path)
+        self._notify(source, path)
 
     def mend(self, source: str, path: str) -> None:
         """The version of an object that is there can be read to its end from now on."""
@@ -180,7 +180,7 @@ class Bucket:
         if self._objects.pop((source, path), None) is not None:
             self._changes += 1
             self.left.add((source, path))
-            self._tell(source, path)
+            self._notify(source, path)
 
     def bring_back(self, source: str, path: str) -> None:
         """The last version of an object is there again, unless it never went."""
@@ -188,7 +188,7 @@ class Bucket:
         if last is not None and (source, path) not in self._objects:
             self._changes += 1
             self._objects[source, path] = replace(last, since=self._changes)
-            self._tell(source, path)
+            self._notify(source, path)
 
     def mount(self, source: str, directory: str, now: datetime) -> None:
         """A table of another program appears below a source, by a link or a mount: its marker and a file."""
@@ -212,7 +212,7 @@ class Bucket:
             self._objects[source, path] = self._last[source, path] = StoredObject(file, last.content, self._changes)
             self._note_content(file, last.content)
             self.written[source, path, file.version] += 1
-            self._tell(source, path)
+            self._notify(source, path)
 
     def remove(self, file: FileVersion) -> None:
         """The request to delete a version arrives; it may be acknowledged, and not carried out."""
@@ -335,7 +335,7 @@ class Bucket:
         """The version by which a listing names the content of a version of the ledger, which may name a delivery."""
         return self._deliveries.get(version, version)
 
-    def _tell(self, source: str, path: str) -> None:
+    def _notify(self, source: str, path: str) -> None:
         found = self._objects.get((source, path))
         version = None if found is None else found.file.version
         self.history.setdefault((source, path), []).append((self._changes, version))

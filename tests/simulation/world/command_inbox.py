@@ -43,7 +43,7 @@ class SimulatedInbox:
         """The answer to a command; None before there is one."""
         return self._asked[name].answer
 
-    def tell(self, name: str, on_answer: Callable[[], None]) -> None:
+    def notify(self, name: str, on_answer: Callable[[], None]) -> None:
         """Tells when a command is answered."""
         self._asked[name].on_answer = on_answer
 

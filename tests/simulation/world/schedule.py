@@ -143,7 +143,7 @@ class Schedule:
             if life.name == self._slow and len(ready) > 1 and chance() < _HURRIES:
                 continue
             self._take(at)
-            self._tell(life, action, arguments)
+            self._notify(life, action, arguments)
             return True
 
     def thaw(self) -> None:
@@ -160,7 +160,7 @@ class Schedule:
         due_s, _, timer = heapq.heappop(self._timers)
         return due_s, timer.event
 
-    def _tell(self, life: Life, action: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    def _notify(self, life: Life, action: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         self.events += 1
         if self._on_event is not None:
             self._on_event(life, action, arguments)

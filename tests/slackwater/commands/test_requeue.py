@@ -16,7 +16,7 @@ from state.location import Location
 from state.tables.catalog import Catalog
 from state.tables.records import CatalogView
 from tests.slackwater.commands.bad_files import BAD, DONE, RAW, BadFiles, progress, version
-from tests.slackwater.reading.told_root import QUEUE, poisoned
+from tests.slackwater.reading.notified_root import QUEUE, poisoned
 
 
 @pytest.fixture

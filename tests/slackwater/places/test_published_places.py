@@ -159,14 +159,14 @@ def test_the_process_that_publishes_watches_the_places_of_the_run(tmp_path: Path
     source = DeclaredPlace(PlaceKind.SOURCE, "s", Location(str(tmp_path / "raw")))
     publications = Publications(view.writer.root, [DeclaredPublication("v", target)], SystemClock(), [source])
     try:
-        publications.tell(state(followed.epoch))
+        publications.notify(state(followed.epoch))
         eventually(lambda: publications.statuses[0].epoch == followed.epoch)
         late = [DeclaredPublication("v", sw.ParquetFiles(str(followed.link / "late"), interval_s=0))]
         followed.lead_to("raw")
         publications.add(late)
         view.table.append(events(9))
         last = view.commit()
-        publications.tell(state(last))
+        publications.notify(state(last))
         reason = "the source would read the files of the table as data"
         eventually(lambda: all(reason in (each.error or "") for each in publications.statuses))
         assert files(tmp_path / "raw") == []

@@ -24,7 +24,7 @@ from state.tables.keys import encode_key
 from state.tables.records import EpochCounts, EpochSeconds, UnmatchedColumn
 from state.upkeep.quarantine import clear_quarantine
 from tests.slackwater.cli.called_command import slackwater
-from tests.slackwater.reading.told_root import skipped
+from tests.slackwater.reading.notified_root import skipped
 from tests.slackwater.reading.written_root import START, WrittenRoot
 
 

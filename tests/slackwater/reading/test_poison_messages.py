@@ -9,7 +9,7 @@ from state.clock import ManualClock
 from state.lance.lance_store import LanceStateStore
 from state.upkeep.quarantine import clear_quarantine, poison_messages
 from tests.slackwater.reading.bad_records import DONE, quarantine, rows_bad
-from tests.slackwater.reading.told_root import OTHER_BUCKET, QUEUE, poisoned
+from tests.slackwater.reading.notified_root import OTHER_BUCKET, QUEUE, poisoned
 from tests.slackwater.reading.written_root import WrittenRoot
 
 BODY = '{"Records": "häh"}'

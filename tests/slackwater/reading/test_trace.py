@@ -24,7 +24,7 @@ def committed(record: EpochRecord, commit_s: float) -> CommittedEpoch:
 def owner_saying(written: WrittenRoot, record: EpochRecord, commit_s: float) -> Owner:
     ownership = Ownership(written.root, ManualClock(START), run_id="run", pipeline="flights")
     ownership.acquire(takeover=True)
-    ownership.tell(lambda: RunStatus(recent=(committed(record, commit_s),)).to_json())
+    ownership.notify(lambda: RunStatus(recent=(committed(record, commit_s),)).to_json())
     ownership.renew()
     ownership.release()
     owner = read_owner(written.root)

@@ -307,14 +307,14 @@ def test_a_full_view_that_lacks_the_rows_of_an_epoch_is_told_before_the_epoch_is
     looped.turns()
     looped.materializer.behind = frozenset({"v"})
     looped.epochs = [epoch(2, ROWS)]
-    told_at_report: list[bool] = []
-    looped.on_report = lambda: told_at_report.append(looped.told[-1][1])
+    reported_at_once: list[bool] = []
+    looped.on_report = lambda: reported_at_once.append(looped.told[-1][1])
     looped.turns()
-    assert told_at_report == [True], "else a run would count as caught up between the two"
+    assert reported_at_once == [True], "else a run would count as caught up between the two"
     looped.materializer.behind = frozenset()
     looped.epochs = [epoch(3)]
     looped.turns()
-    assert told_at_report == [True, True], "it is up to date with the epoch that is reported, and not before"
+    assert reported_at_once == [True, True], "it is up to date with the epoch that is reported, and not before"
     assert looped.told[-1][1] is False
 
 

@@ -13,7 +13,7 @@ from slackwater.running.progress import RunProgress
 from slackwater.status.run_status import MessageStatus, SourceStatus
 from state.clock import ManualClock
 from state.tables.discovery_progress import DiscoveryProgress, QueueProgress
-from tests.slackwater.reading.told_root import QUEUE
+from tests.slackwater.reading.notified_root import QUEUE
 from tests.slackwater.reading.written_root import START
 
 NOW_S = START.timestamp()

@@ -18,7 +18,7 @@ from actors.formats.registry import Format
 from slackwater.verification.verification import Outcome, ViewCheck
 from spark_bridge.plans.view_definition import ViewDefinition
 from tests.cases import few
-from tests.slackwater.reading.told_root import poisoned
+from tests.slackwater.reading.notified_root import poisoned
 from tests.slackwater.verification.committed_root import CommittedRoot
 
 ENGINES = ("duckdb", "spark")

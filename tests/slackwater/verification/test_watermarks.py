@@ -85,7 +85,7 @@ def test_closed_windows_are_equal_at_every_epoch(root: CommittedRoot) -> None:
     for epoch in root.epochs:
         found = _checks(root, epoch=epoch)
         assert {name: check.outcome for name, check in found.items()} == every
-        assert found["closed"].engine == "spark" and "which its query does not tell" in found["closed"].reason
+        assert found["closed"].engine == "spark" and "which its query does not show" in found["closed"].reason
         rows.append((found["closed"].rows, found["hopped"].rows))
     assert rows[0] == (0, 0) and rows[1] < rows[2] < rows[3]
     assert root.store().views.table().column("late_rows").to_pylist() == [None, 8, 24]

@@ -222,7 +222,7 @@ def test_an_error_that_ends_the_renewals_is_raised_to_the_run(root: Location) ->
     mine = ownership(root, "mine", interval_s=0.02)
     mine.acquire()
     mine.check()
-    mine.tell(fails)
+    mine.notify(fails)
     eventually(lambda: not any(each.name == "owner" for each in threading.enumerate() if each not in others))
     with pytest.raises(RunFailedError, match=r"not renewed any more \(ZeroDivisionError: no rows yet"):
         mine.check()
@@ -290,7 +290,7 @@ def test_every_renewal_writes_how_far_the_run_is_at_that_moment(root: Location) 
     run.acquire()
     written = read_owner(root)
     assert written is not None and written.status is None
-    run.tell(lambda: {"look": next(looks)})
+    run.notify(lambda: {"look": next(looks)})
     for look in range(2):
         run.renew()
         written = read_owner(root)

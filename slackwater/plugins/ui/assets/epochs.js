@@ -37,10 +37,10 @@ export class EpochTimeline {
   /** Loads the epochs that were committed since the last update. */
   async update() {
     const last = this.epochs.at(-1);
-    const told = await ask("epochs", { limit: PAGE, after: last?.epoch });
-    if (last && told.epochs.length === PAGE) this.epochs = []; // more than a page is new: start again
-    if (!this.epochs.length) this.earlier = told.earlier;
-    this.epochs = [...this.epochs, ...told.epochs].slice(-MOST);
+    const report = await ask("epochs", { limit: PAGE, after: last?.epoch });
+    if (last && report.epochs.length === PAGE) this.epochs = []; // more than a page is new: start again
+    if (!this.epochs.length) this.earlier = report.earlier;
+    this.epochs = [...this.epochs, ...report.epochs].slice(-MOST);
     this.isLoaded = true;
     this.draw();
   }
@@ -74,10 +74,10 @@ export class EpochTimeline {
 
   /** Loads a page of earlier epochs, and selects the epoch at position `to`, counted from the first loaded one. */
   async more(to) {
-    const told = await ask("epochs", { limit: PAGE, before: this.epochs[0].epoch });
-    this.epochs = [...told.epochs, ...this.epochs];
-    this.earlier = told.earlier;
-    this.select(Math.max(0, Math.min(this.epochs.length - 1, Number.isFinite(to) ? told.epochs.length + to : 0)));
+    const report = await ask("epochs", { limit: PAGE, before: this.epochs[0].epoch });
+    this.epochs = [...report.epochs, ...this.epochs];
+    this.earlier = report.earlier;
+    this.select(Math.max(0, Math.min(this.epochs.length - 1, Number.isFinite(to) ? report.epochs.length + to : 0)));
   }
 
   position() {

@@ -116,11 +116,11 @@ function mark({ status, rows_bad }) {
 }
 
 /** The history of one object. */
-function fileHistory(told) {
-  const lines = told.text.split("\n").map((line) => el("p", {}, line));
-  const isIn = ["done", "reading"].includes(told.status) || (told.status === "quarantined" && told.source);
-  const views = told.source && isIn ? el("p", {}, told.views.length ? `Views over ${visible(told.source)}: ${told.views.join(", ")}.` : `No view is declared over ${visible(told.source)}.`) : "";
-  return el("div", { class: "history" }, el("p", {}, mark(told), " ", el("code", {}, told.path)), lines, views);
+function fileHistory(report) {
+  const lines = report.text.split("\n").map((line) => el("p", {}, line));
+  const isIn = ["done", "reading"].includes(report.status) || (report.status === "quarantined" && report.source);
+  const views = report.source && isIn ? el("p", {}, report.views.length ? `Views over ${visible(report.source)}: ${report.views.join(", ")}.` : `No view is declared over ${visible(report.source)}.`) : "";
+  return el("div", { class: "history" }, el("p", {}, mark(report), " ", el("code", {}, report.path)), lines, views);
 }
 
 function wrong(error) {

@@ -18,16 +18,16 @@ export class Flow {
   }
 
   /** `status` is null without a run. */
-  show(status, told) {
+  show(status, report) {
     this.status = status;
-    this.told = told;
+    this.report = report;
     this.draw();
   }
 
   draw() {
-    if (!this.told) return;
+    if (!this.report) return;
     const inside = this.place.clientWidth - 32;
-    const key = JSON.stringify([inside, this.status, this.told.state]);
+    const key = JSON.stringify([inside, this.status, this.report.state]);
     if (inside <= 0 || key === this.drawn) return;
     this.drawn = key;
     const isOpen = this.place.querySelector("details")?.open ?? false;
@@ -59,7 +59,7 @@ export class Flow {
     const says = {
       list: () => plural(Object.keys(status.sources).length, "source"),
       dispatcher: () => "by path",
-      fetch: () => `× ${count(this.told.owner.fetchers || status.fetchers || 1)}`,
+      fetch: () => `× ${count(this.report.owner.fetchers || status.fetchers || 1)}`,
       merger: () => "aligns barriers",
       materializer: () => `Spark: ${status.spark}`,
       views: () => plural(Object.keys(status.views).length, "view"),

@@ -22,7 +22,7 @@ const quarantine = new Quarantine();
 let shownEpoch, slowlyAt = 0, isAsking = false, isAskedAgain = false, timer = null;
 
 /** Shows an error, and asks for the token if it is missing. */
-export function tell(error) {
+export function showError(error) {
   const isToken = error instanceof Refused && error.status === 401;
   byId("token").hidden = !isToken;
   byId("content").hidden = isToken;
@@ -36,25 +36,25 @@ export function tell(error) {
 }
 
 async function look() {
-  const told = await ask("now");
+  const report = await ask("now");
   byId("trouble").hidden = true;
   byId("token").hidden = true;
   byId("content").hidden = false;
-  now.show(told);
-  timeline.showInFlight(told);
-  views.showLive(told);
-  const isNew = told.epoch !== shownEpoch;
+  now.show(report);
+  timeline.showInFlight(report);
+  views.showLive(report);
+  const isNew = report.epoch !== shownEpoch;
   if (isNew) await timeline.update();
   if (isNew || performance.now() > slowlyAt) {
     slowlyAt = performance.now() + SLOWLY_MS;
     const [sources, list] = await Promise.all([ask("sources"), ask("views")]);
     now.showSources(sources.sources);
     search.showSources(sources.sources);
-    views.show(list, told.argument);
-    await quarantine.update(sources.sources, told.epoch);
+    views.show(list, report.argument);
+    await quarantine.update(sources.sources, report.epoch);
   }
   // Answers are cached apart: the timeline may not have the epoch yet, and is then asked again.
-  if (timeline.has(told.epoch)) shownEpoch = told.epoch;
+  if (timeline.has(report.epoch)) shownEpoch = report.epoch;
 }
 
 /** Asks, and once more at once if that was called for meanwhile: the answer that is under way may be to an old token. */
@@ -67,7 +67,7 @@ async function loop() {
   try {
     await look();
   } catch (error) {
-    wait = tell(error) ? null : AFTER_TROUBLE_MS;
+    wait = showError(error) ? null : AFTER_TROUBLE_MS;
   }
   isAsking = false;
   if (isAskedAgain) loop();

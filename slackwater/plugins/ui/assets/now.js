@@ -20,23 +20,23 @@ function stored(store, name) {
 export class Now {
   constructor() {
     this.flow = new Flow(byId("picture"));
-    this.sources = this.told = null;
+    this.sources = this.report = null;
   }
 
-  show(told) {
-    this.told = told;
-    const { owner, status, state, runs: isLive } = told;
+  show(report) {
+    this.report = report;
+    const { owner, status, state, runs: isLive } = report;
     const name = owner?.pipeline ?? "Slackwater";
     document.title = `${name} – Slackwater`;
     byId("now-title").textContent = name;
     const word = isLive ? owner.phase : WORDS[state];
     if (byId("state").textContent !== word) byId("state").replaceChildren(badge(word, isLive ? owner.phase : state));
-    byId("root").replaceChildren(el("code", {}, told.root));
-    byId("said").replaceChildren(...this.said(told, isLive));
-    byId("numbers").replaceChildren(...this.numbers(told, isLive).map(([title, value]) => el("div", {}, el("dt", {}, title), el("dd", {}, value))));
-    this.flow.show(isLive ? status : null, told);
+    byId("root").replaceChildren(el("code", {}, report.root));
+    byId("said").replaceChildren(...this.said(report, isLive));
+    byId("numbers").replaceChildren(...this.numbers(report, isLive).map(([title, value]) => el("div", {}, el("dt", {}, title), el("dd", {}, value))));
+    this.flow.show(isLive ? status : null, report);
     this.drawSources();
-    byId("foot").textContent = `Slackwater ${told.version}; times are in UTC`;
+    byId("foot").textContent = `Slackwater ${report.version}; times are in UTC`;
   }
 
   said({ owner, status, state, now, warnings }, isLive) {
@@ -84,13 +84,13 @@ export class Now {
 
   /** The sources: by the status of the run, or by the store for a source that the run does not have. */
   drawSources() {
-    if (!this.sources || !this.told) return;
-    const live = this.told.runs ? this.told.status : null;
+    if (!this.sources || !this.report) return;
+    const live = this.report.runs ? this.report.status : null;
     const known = new Map(this.sources.map((each) => [each.name, each]));
     const rows = [...known.keys()].map((name) => ({ name, store: known.get(name), run: live && Object.hasOwn(live.sources, name) ? live.sources[name] : null }));
     const columns = [
       { title: "source", class: "path", cell: ({ name, store }) => [el("strong", {}, name), el("br"), el("code", { class: "small" }, store.url), el("span", { class: "small" }, ` ${store.format}`)] },
-      ...this.told.columns.sources.map(({ name, title, unit }) => ({ title, numeric: true, cell: ({ store, run }) => quantity(run ? run[name] : stored(store, name), unit) })),
+      ...this.report.columns.sources.map(({ name, title, unit }) => ({ title, numeric: true, cell: ({ store, run }) => quantity(run ? run[name] : stored(store, name), unit) })),
       ...(rows.some(({ store, run }) => run?.watermark ?? store.watermark)
         ? [{ title: "watermark", class: "nowrap", cell: ({ store, run }) => time(run?.watermark ?? store.watermark) }]
         : []),
@@ -102,7 +102,7 @@ export class Now {
     const paused = rows.map(({ name, store, run }) => [name, run ? run.paused_removals : store.paused_removals]).filter(([, files]) => files);
     const warnings = paused.map(([name, files]) => el("p", { class: "bad" },
       `${name}: removals are paused. ${plural(files, "file")} ${files === 1 ? "is" : "are"} missing, and the rows stay in the views. Bring the files back, or let them go with `,
-      el("code", {}, `slackwater allow-removals ${this.told.argument} --source ${name}`)));
+      el("code", {}, `slackwater allow-removals ${this.report.argument} --source ${name}`)));
     for (const { name, store, run } of rows) {
       const reason = run ? run.paused : store.paused;
       if (reason) warnings.push(el("p", { class: "bad" }, `${name} is paused. ${reason}`));

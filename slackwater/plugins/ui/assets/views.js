@@ -90,28 +90,28 @@ export class Views {
   }
 
   /** Shows the views; `root` is the root as an argument of a command. */
-  show(told, root) {
-    const key = JSON.stringify([told.views, told.backfills, told.internal_views]);
-    const lags = JSON.stringify([told.views.map((view) => this.behind(view)), this.publications, this.runs]);
+  show(report, root) {
+    const key = JSON.stringify([report.views, report.backfills, report.internal_views]);
+    const lags = JSON.stringify([report.views.map((view) => this.behind(view)), this.publications, this.runs]);
     if (key + lags === this.drawn) return;
     this.drawn = key + lags;
-    const rebuilt = new Set(told.backfills.map((view) => view.name));
-    const cards = told.views.map((view) => this.card(view, told.epoch, rebuilt.has(view.name)));
-    const warnings = told.views.filter((view) => view.error !== null).map((view) =>
+    const rebuilt = new Set(report.backfills.map((view) => view.name));
+    const cards = report.views.map((view) => this.card(view, report.epoch, rebuilt.has(view.name)));
+    const warnings = report.views.filter((view) => view.error !== null).map((view) =>
       el("p", { class: "bad", "data-failed": view.name }, `${view.name} failed: ${view.error}. ${capital(staleness(view))}. Correct it or its files, and rebuild it with `,
         el("code", {}, `slackwater retry ${root} --view ${view.name}`)));
-    const shown = new Set(told.views.map((view) => view.name));
-    const late = told.backfills.map((view) =>
+    const shown = new Set(report.views.map((view) => view.name));
+    const late = report.backfills.map((view) =>
       el("li", {}, el("strong", {}, view.name), ` (${view.class ?? "?"}) ${shown.has(view.name) ? "is rebuilt beside the rows that it shows" : "catches up; it is readable after that"}`, view.fraction === null ? "" : `: ${Math.floor(view.fraction * 100)} %`));
     const focused = document.activeElement?.closest?.("#view-list [data-view]")?.dataset.view;
-    const picture = graph(told.views);
+    const picture = graph(report.views);
     byId("view-list").replaceChildren(
       ...warnings,
       picture === null ? "" : el("div", { class: "scroll graph", role: "region", "aria-label": "The graph of views", tabindex: "0" }, picture),
       ...(cards.length ? cards : [el("p", { class: "hint" }, "No view has been declared yet.")]),
       late.length ? el("ul", {}, late) : "",
       published(this.publications, this.runs),
-      kept(told.internal_views));
+      kept(report.internal_views));
     if (focused !== undefined) cards.find((card) => card.dataset.view === focused)?.querySelector("summary").focus();
   }
 
@@ -148,15 +148,15 @@ export class Views {
   async sample(view, epoch, place) {
     if (view.version === null) return place.replaceChildren(el("p", { class: "hint" }, "It has no rows yet."));
     try {
-      const told = await ask("sample", { view: view.name, limit: SAMPLE });
-      const isNumber = told.columns.map((_, at) => told.sample.some((row) => typeof row[at] === "number"));
-      const columns = told.columns.map((column, at) => ({
+      const report = await ask("sample", { view: view.name, limit: SAMPLE });
+      const isNumber = report.columns.map((_, at) => report.sample.some((row) => typeof row[at] === "number"));
+      const columns = report.columns.map((column, at) => ({
         title: [column.name, el("div", { class: "type" }, column.type)], numeric: isNumber[at],
         cell: (row) => (row[at] === null ? el("span", { class: "null" }, "null") : typeof row[at] === "number" ? row[at].toLocaleString("en-GB", { maximumFractionDigits: 6 }) : String(row[at])),
       }));
       place.replaceChildren(
-        el("p", { class: "hint" }, `${count(told.sample.length)} of ${plural(told.rows, "row")}${told.left_out ? `; ${plural(told.left_out, "column")} more` : ""}`),
-        table(`Rows of ${view.name}`, columns, told.sample));
+        el("p", { class: "hint" }, `${count(report.sample.length)} of ${plural(report.rows, "row")}${report.left_out ? `; ${plural(report.left_out, "column")} more` : ""}`),
+        table(`Rows of ${view.name}`, columns, report.sample));
     } catch (error) {
       place.replaceChildren(el("p", { class: "bad", role: "alert" }, error.message));
     }

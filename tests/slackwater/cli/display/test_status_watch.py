@@ -39,7 +39,7 @@ def run(written: WrittenRoot) -> Ownership:
         written.root, ManualClock(SystemClock().now()), run_id="r", pipeline="flights", interval_s=3600
     )
     ownership.acquire()
-    ownership.tell(TOLD.to_json)
+    ownership.notify(TOLD.to_json)
     ownership.renew()
     return ownership
 
@@ -85,7 +85,7 @@ def test_a_program_gets_a_document_for_each_change_and_an_interruption_is_no_err
         assert (first["life"], first["owner"]["pid"], first["warning"]) == ("unheard", os.getpid(), "")
         assert first["status"]["epoch"] == str(2**60)
         assert first["status"]["sources"]["flights"]["waiting"] == 1_234
-        run.tell(replace(TOLD, epochs=4).to_json)
+        run.notify(replace(TOLD, epochs=4).to_json)
         run._clock.sleep(5)
         run.renew()
         second = json.loads(watching.line())
@@ -112,12 +112,12 @@ def test_a_pipe_gets_a_line_for_each_change(written: WrittenRoot, run: Ownership
 def test_a_pipe_gets_a_warning_of_a_failed_view_and_a_program_its_error(written: WrittenRoot, run: Ownership) -> None:
     wet = ViewStatus("append", stale_epoch=2**60, error="too\x1b wet")
     told = replace(TOLD, views={"late": wet, "dry": ViewStatus("append", 3)})
-    run.tell(told.to_json)
+    run.notify(told.to_json)
     run.renew()
     with Watching(written.root.url) as watching:
         watching.line()
         watching.line()
-        run.tell(replace(told, sources={"flights": SourceStatus(waiting=7)}).to_json)
+        run.notify(replace(told, sources={"flights": SourceStatus(waiting=7)}).to_json)
         run.renew()
         assert "\t7\t" in watching.line(), "a later look"
         _, _, warnings = watching.interrupted()

@@ -92,11 +92,11 @@ def test_an_epoch_that_is_committed_while_a_turn_begins_is_not_taken_for_a_held_
 
     monkeypatch.setattr(Store, "published_epoch", published_epoch)
     news = EpochNews()
-    news.tell(epochs[0])
+    news.notify(epochs[0])
     following = threading.Thread(target=followed.loop.run, args=(news,))
     following.start()
     eventually(lambda: len(epochs) == 2 and any(each.epoch for each in followed.reports))
-    news.tell(epochs[1])
+    news.notify(epochs[1])
     news.end()
     following.join()
     assert require_equal(followed.view.store, tmp_path, "delta") == epochs[1]
@@ -196,15 +196,15 @@ def test_a_failure_that_may_pass_is_tried_again_at_the_end_of_a_run(tmp_path: Pa
     last = followed.view.create(events(1, 2))
     (tmp_path / "v").write_text("in the way")
 
-    def tell(report: PublicationReport) -> None:
+    def notify(report: PublicationReport) -> None:
         followed.reports.append(report)
         if report.failures == 2:
             (tmp_path / "v").unlink()
 
     news = EpochNews()
-    news.tell(last)
+    news.notify(last)
     news.end()
-    PublicationLoop(followed.view.writer.root, 0, followed._publication, followed.clock, tell).run(news)
+    PublicationLoop(followed.view.writer.root, 0, followed._publication, followed.clock, notify).run(news)
     assert [report.failures for report in followed.reports if report.failures] == [1, 2]
     assert require_equal(followed.view.store, tmp_path, "parquet") == last
 

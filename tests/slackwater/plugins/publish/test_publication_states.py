@@ -21,7 +21,7 @@ _NOW = SystemClock().now()
 def states_of(*reports: PublicationReport) -> PublicationStates:
     """Two tables, and a run that has committed the epochs 1 and 2."""
     states = PublicationStates([DeclaredPublication("v", sw.ParquetFiles(f"/lake/{name}")) for name in "ab"])
-    states.tell(state(1, 2))
+    states.notify(state(1, 2))
     for report in reports:
         states.report(report)
     return states
@@ -48,7 +48,7 @@ def test_a_process_that_is_ended_in_time_makes_only_tables_incomplete_that_lack_
 
 def test_a_process_that_has_not_looked_at_an_epoch_of_an_earlier_run_says_of_no_table_that_it_is_complete() -> None:
     states = PublicationStates([DeclaredPublication("v", sw.ParquetFiles("/lake/a"))])
-    states.tell(replace(state(2), recent=()))  # this run has committed none
+    states.notify(replace(state(2), recent=()))  # this run has committed none
     states.end_in_time(30)
     (unseen,) = states.statuses(_NOW)
     assert (unseen.state, exit_code(unseen)) == ("retrying", 3)

@@ -34,7 +34,7 @@ from tests.slackwater.plugins.publish.published import target_in
 from tests.slackwater.plugins.publish.beside import beside, state
 from pathlib import Path
 with beside(sys.argv[1], target_in(Path(sys.argv[2]), "delta")) as publications:
-    publications.tell(state(int(sys.argv[3])))
+    publications.notify(state(int(sys.argv[3])))
     while not publications.statuses[0].commits:
         time.sleep(0.05)
     print(publications._child.pid, flush=True)
@@ -60,13 +60,13 @@ def test_several_tables_follow_a_view_and_the_last_epoch_is_in_all_of_them(tmp_p
     epochs = [view.create(events(1, 2))]
     targets = [target_in(tmp_path / format, format) for format in formats]
     with beside(view.writer.root.url, *targets) as publications:
-        publications.tell(state(*epochs))
+        publications.notify(state(*epochs))
         eventually(lambda: all(each.epoch == epochs[0] for each in publications.statuses))
         assert [(each.behind_epochs, each.behind_s, each.rows) for each in publications.statuses] == [(0, 0.0, 2)] * 3
         for number in (3, 4, 5):
             view.table.append(events(number))
             epochs.append(view.commit())
-            publications.tell(state(*epochs))
+            publications.notify(state(*epochs))
     for format in formats:
         assert require_equal(view.store, tmp_path / format, format) == epochs[-1]
     assert [(each.epoch, each.error, each.behind_epochs) for each in publications.statuses] == [
@@ -80,13 +80,13 @@ def test_a_failed_publication_stops_no_other_and_tells_its_reason_and_lag(tmp_pa
     epochs = [view.create(events(1))]
     broken, whole = (target_in(tmp_path / name, "delta") for name in ("broken", "whole"))
     with beside(view.writer.root.url, broken, whole) as publications:
-        publications.tell(state(*epochs))
+        publications.notify(state(*epochs))
         eventually(lambda: all(each.commits for each in publications.statuses))
         written_by_another(tmp_path / "broken", "delta", events(9))
         for number in (2, 3):
             view.table.append(events(number))
             epochs.append(view.commit())
-            publications.tell(state(*epochs))
+            publications.notify(state(*epochs))
         eventually(lambda: publications.statuses[1].epoch == epochs[-1])
         eventually(lambda: publications.statuses[0].behind_epochs == 2)
         failed = publications.statuses[0]
@@ -103,7 +103,7 @@ def test_a_table_that_is_added_follows_at_once_and_after_a_death(tmp_path: Path)
     epochs = [view.create(events(1, 2))]
     first, added = (target_in(tmp_path / name, "parquet", interval_s=0) for name in ("first", "added"))
     with beside(view.writer.root.url, first) as publications:
-        publications.tell(state(*epochs))
+        publications.notify(state(*epochs))
         eventually(lambda: publications.statuses[0].commits == 1)
         before = child_of(publications)
         publications.add([DeclaredPublication("v", added)])
@@ -113,7 +113,7 @@ def test_a_table_that_is_added_follows_at_once_and_after_a_death(tmp_path: Path)
         os.kill(before, signal.SIGKILL)
         view.table.append(events(3))
         epochs.append(view.commit())
-        publications.tell(state(*epochs))
+        publications.notify(state(*epochs))
         eventually(lambda: {each.epoch for each in publications.statuses} == {epochs[-1]})
     for name in ("first", "added"):
         assert require_equal(view.store, tmp_path / name, "parquet") == epochs[-1]
@@ -124,13 +124,13 @@ def test_a_process_that_dies_starts_again(tmp_path: Path) -> None:
     view = GrowingView(Location(str(tmp_path / "root")))
     epochs = [view.create(events(1))]
     with beside(view.writer.root.url, target_in(tmp_path, "parquet", interval_s=0)) as publications:
-        publications.tell(state(*epochs))
+        publications.notify(state(*epochs))
         eventually(lambda: publications.statuses[0].commits == 1)
         os.kill(child_of(publications), signal.SIGKILL)
         eventually(lambda: publications.statuses[0].error == "the process that publishes was killed by signal 9")
         view.table.append(events(2))
         epochs.append(view.commit())
-        publications.tell(state(*epochs))
+        publications.notify(state(*epochs))
         eventually(lambda: publications.statuses[0].epoch == epochs[-1])
         assert publications.statuses[0].error is None
     assert require_equal(view.store, tmp_path, "parquet") == epochs[-1]
@@ -148,11 +148,11 @@ def test_a_frozen_process_keeps_no_run_from_its_end(tmp_path: Path) -> None:
     view = GrowingView(Location(str(tmp_path / "root")))
     first = view.create(events(1))
     with beside(view.writer.root.url, target_in(tmp_path, "delta")) as publications:
-        publications.tell(state(first))
+        publications.notify(state(first))
         eventually(lambda: publications.statuses[0].commits == 1)
         os.kill(child_of(publications), signal.SIGSTOP)
         view.table.append(events(2))
-        publications.tell(state(first, view.commit()))
+        publications.notify(state(first, view.commit()))
         publications.begin_end()
         publications.join(0.5)
     assert require_equal(view.store, tmp_path, "delta") == first
@@ -167,7 +167,7 @@ def test_a_failure_that_may_pass_is_tried_again_at_the_end_of_the_run(tmp_path: 
     first = view.create(events(1))
     (tmp_path / "v").write_text("in the way")
     with beside(view.writer.root.url, target_in(tmp_path, "parquet")) as publications:
-        publications.tell(state(first))
+        publications.notify(state(first))
         eventually(lambda: publications.statuses[0].state == "retrying")
         publications.begin_end()
         (tmp_path / "v").unlink()
@@ -181,7 +181,7 @@ def test_a_failure_that_cannot_pass_does_not_hold_up_the_end_of_the_run(tmp_path
     first = view.create(events(1))
     written_before(tmp_path / "v")
     with beside(view.writer.root.url, target_in(tmp_path, "delta")) as publications:
-        publications.tell(state(first))
+        publications.notify(state(first))
         publications.begin_end()
         publications.join(60)
         [status] = publications.statuses
@@ -222,14 +222,14 @@ def test_a_killed_process_leaves_the_table_at_the_epoch_that_it_names(
     target = target_in(tmp_path, format, interval_s=0)
     with beside(view.writer.root.url, target) as publications:
         for _ in range(kills):
-            publications.tell(state(*epochs[-32:]))
+            publications.notify(state(*epochs[-32:]))
             child = child_of(publications)
             eventually(lambda: publications.statuses[0].epoch is not None)  # the imports are over
             for _ in range(random.randint(1, 3)):
                 changed = {random.randrange(_GROUPS + 50): random.randint(2, 9) for _ in range(50)}
                 view.table.upsert(groups(changed))
                 epochs.append(view.commit())
-                publications.tell(state(*epochs[-32:]))
+                publications.notify(state(*epochs[-32:]))
             SystemClock().sleep(random.uniform(0, 0.4))
             os.kill(child, signal.SIGKILL)
             eventually(lambda: publications._child is None or publications._child.pid != child)  # noqa: B023
@@ -250,11 +250,11 @@ def test_tables_in_a_bucket_follow_with_the_access_that_they_are_given(
         sw.ParquetFiles(f"s3://{bucket}/parquet/v", options, partition_by="carrier", interval_s=0),
     )
     with beside(view.writer.root.url, *targets) as publications:
-        publications.tell(state(*epochs))
+        publications.notify(state(*epochs))
         eventually(lambda: all(each.commits for each in publications.statuses))
         view.table.upsert(groups({2: 3, 4: 4}))
         epochs.append(view.commit())
-        publications.tell(state(*epochs))
+        publications.notify(state(*epochs))
     assert [(each.epoch, each.error) for each in publications.statuses] == [(epochs[-1], None)] * 2
     for target in targets:
         changed = sw.publish(view.store, "v", target)

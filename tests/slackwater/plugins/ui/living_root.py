@@ -93,7 +93,7 @@ def running(root: Location, status: RunStatus, last_error: str = "") -> Iterator
     """Holds the root as a run does, and tells this status."""
     ownership = Ownership(root, SystemClock(), run_id="a run of a test", pipeline="flights")
     ownership.acquire(takeover=True)
-    ownership.tell(status.to_json)
+    ownership.notify(status.to_json)
     ownership.update(phase=status.phase, term=2, fetchers=status.fetchers, last_error=last_error)
     ownership.renew()
     try:

@@ -41,8 +41,8 @@ class Running:
         self.ownership = Ownership(root, self.clock, run_id=run_id, pipeline="flights", interval_s=3600)
         self.ownership.acquire(takeover=True)
 
-    def tell(self, status: RunStatus = TOLD) -> None:
-        self.ownership.tell(lambda: status.to_json())
+    def notify(self, status: RunStatus = TOLD) -> None:
+        self.ownership.notify(lambda: status.to_json())
         self.clock.advance(5)
         self.ownership.renew()
 
@@ -81,12 +81,12 @@ def test_a_root_without_a_run_has_its_failed_views(written: WrittenRoot) -> None
 
 def test_a_run_that_is_heard_of_tells_how_far_it_is(written: WrittenRoot, run: Running) -> None:
     clock = ManualClock()
-    run.tell()
+    run.notify()
     watcher = RootWatcher(written.root, clock)
     assert (watcher.look().life.state, watcher.look().status) == ("unheard", TOLD)
     clock.advance(2)
     assert watcher.look().status == replace(TOLD, seconds=62.0), "the seconds go on between two renewals"
-    run.tell(replace(TOLD, epoch=6))
+    run.notify(replace(TOLD, epoch=6))
     look = watcher.look()
     assert (look.life.state, look.status.epoch, look.life.silent_s, look.warning) == ("living", 6, 0.0, "")
 
@@ -94,10 +94,10 @@ def test_a_run_that_is_heard_of_tells_how_far_it_is(written: WrittenRoot, run: R
 def test_a_silent_owner_is_told_by_the_watchers_clock_alone(written: WrittenRoot, run: Running) -> None:
     clock = ManualClock()
     watcher = RootWatcher(written.root, clock)
-    run.tell()
+    run.notify()
     watcher.look()
     run.clock.advance(-86_400)  # its clock is a day behind
-    run.tell()
+    run.notify()
     clock.advance(5)
     assert watcher.look().life.state == "living"
     clock.advance(19)
@@ -105,14 +105,14 @@ def test_a_silent_owner_is_told_by_the_watchers_clock_alone(written: WrittenRoot
     clock.advance(2)
     look = watcher.look()
     assert (look.life.state, look.status.phase, look.status.epoch) == ("silent", "silent", written.epochs[-1])
-    assert "nothing heard of process" in look.warning and "for 21 s" in look.warning
-    run.tell()
+    assert "no sign of process" in look.warning and "for 21 s" in look.warning
+    run.notify()
     assert watcher.look().life.state == "living", "it could not reach the root for a while"
 
 
 def test_an_owner_who_was_never_heard_of_is_silent_too(written: WrittenRoot, run: Running) -> None:
     clock = ManualClock()
-    run.tell()
+    run.notify()
     watcher = RootWatcher(written.root, clock)
     watcher.look()
     clock.advance(21)
@@ -121,7 +121,7 @@ def test_an_owner_who_was_never_heard_of_is_silent_too(written: WrittenRoot, run
 
 def test_a_run_that_ends_is_seen_at_once(written: WrittenRoot, run: Running) -> None:
     watcher = RootWatcher(written.root, ManualClock())
-    run.tell()
+    run.notify()
     assert watcher.look().life.state == "unheard"
     run.ownership.update(last_error="the bucket is gone")
     run.ownership.release("failed")
@@ -136,7 +136,7 @@ def test_a_process_that_was_killed_on_this_machine_is_gone_at_once(
     with child_process() as child:
         monkeypatch.setattr(ProcessIdentity, "current", lambda: child)
         run = Running(written.root)
-        run.tell()
+        run.notify()
         watcher = RootWatcher(written.root, ManualClock())
         assert watcher.look().life.state == "unheard"
     look = watcher.look()
@@ -146,10 +146,10 @@ def test_a_process_that_was_killed_on_this_machine_is_gone_at_once(
 
 def test_a_takeover_from_a_living_run_is_told_and_a_new_start_is_none(written: WrittenRoot, run: Running) -> None:
     watcher = RootWatcher(written.root, ManualClock())
-    run.tell()
+    run.notify()
     watcher.look()
     second = Running(written.root, "second")
-    second.tell()
+    second.notify()
     look = watcher.look()
     assert look.owner is not None and (look.owner.run_id, look.life.took_over, look.life.state) == (
         "second",
@@ -159,13 +159,13 @@ def test_a_takeover_from_a_living_run_is_told_and_a_new_start_is_none(written: W
     second.ownership.release()
     assert watcher.look().life.state == "ended"
     third = Running(written.root, "third")
-    third.tell()
+    third.notify()
     assert not watcher.look().life.took_over
     third.ownership.release()
 
 
 def test_a_status_of_another_version_leaves_what_is_committed(written: WrittenRoot, run: Running) -> None:
-    run.ownership.tell(lambda: {"epochs": "many"})
+    run.ownership.notify(lambda: {"epochs": "many"})
     run.ownership.update(phase="running")
     run.ownership.renew()
     look = RootWatcher(written.root, ManualClock()).look()
@@ -179,7 +179,7 @@ def test_a_run_that_has_committed_nothing_yet_can_be_watched(tmp_path: Path) -> 
         watcher.look()
     run = Running(root)
     assert watcher.look().status == RunStatus(phase="starting", message="nothing is committed yet")
-    run.tell()
+    run.notify()
     assert watcher.look().status == TOLD
     write_root(root, Location(str(tmp_path / "raw")))
     run.ownership.release()
@@ -202,7 +202,7 @@ def test_the_ledger_is_read_again_only_for_another_epoch(written: WrittenRoot, m
 
 @pytest.mark.more
 def test_a_root_whose_store_lacks_a_capability_warns(written: WrittenRoot, run: Running) -> None:
-    run.tell()
+    run.notify()
     record = StoreRecord(START, "0.1.0", (), (Capability.CREATE_IF_ABSENT.value,), ("every writer was accepted",))
     (written.root.path / NAME).write_bytes(record.to_json())
     look = RootWatcher(written.root, run.clock).look()

@@ -18,7 +18,7 @@ from slackwater.cli.terminal.safe_console import SafeConsole
 from state.location import Location
 from tests.slackwater.cli.called_command import slackwater
 from tests.slackwater.reading.bad_records import DONE, quarantine
-from tests.slackwater.reading.told_root import OTHER_BUCKET, QUEUE, RunningRun, handed_on, poisoned, said
+from tests.slackwater.reading.notified_root import OTHER_BUCKET, QUEUE, RunningRun, handed_on, poisoned, said
 from tests.slackwater.reading.written_root import WrittenRoot, write_root
 
 HOSTILE = '{"x": "\x1b[2J\n"}'
@@ -83,7 +83,7 @@ def test_a_source_without_a_queue_has_none_in_the_status(
 @pytest.mark.more
 def test_why_is_told_in_a_sentence(told: WrittenRoot) -> None:
     history = asked("why", told.root.url, "day=9/none.csv")
-    assert history["status"] == "absent" and "no event has told of it" in history["text"]
+    assert history["status"] == "absent" and "no event has named it" in history["text"]
     assert slackwater("why", told.root.url, "day=9/none.csv").out == f"{history['text']}\n"
 
 

@@ -120,7 +120,7 @@ def test_why_tells_what_a_file_waits_for(files: RealFiles) -> None:
     assert "after the commit" not in store.ledger.why(url).text, "no run reports it"
     ownership = Ownership(files.root, files.clock, run_id="r", pipeline="flights")
     ownership.acquire()
-    ownership.tell(lambda: RunStatus("running", epoch, after_commit=(told,)).to_json())
+    ownership.notify(lambda: RunStatus("running", epoch, after_commit=(told,)).to_json())
     ownership.update(phase="running")
     said = store.ledger.why(url).text.splitlines()[-1]
     assert said == (

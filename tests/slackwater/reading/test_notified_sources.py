@@ -9,7 +9,7 @@ import pytest
 
 from slackwater.reading.store import Store
 from state.clock import ManualClock
-from tests.slackwater.reading.told_root import DAY_S, QUEUE, RunningRun, handed_on, poisoned, said
+from tests.slackwater.reading.notified_root import DAY_S, QUEUE, RunningRun, handed_on, poisoned, said
 from tests.slackwater.reading.written_root import START, WrittenRoot
 
 UNSEEN, NEVER = "day=3/unseen.csv", "day=9/none.csv"
@@ -91,8 +91,8 @@ def test_a_queue_is_known_before_the_first_listing_has_ended(written: WrittenRoo
 @pytest.mark.parametrize(
     ("path", "status", "begins"),
     [
-        (UNSEEN, "not_listed", "but neither a listing nor an event has told of it yet; the last listing ended at"),
-        (NEVER, "absent", "was never listed, no event has told of it, and it is not there now; the last listing ended"),
+        (UNSEEN, "not_listed", "but neither a listing nor an event has named it yet; the last listing ended at"),
+        (NEVER, "absent", "was never listed, no event has named it, and it is not there now; the last listing ended"),
     ],
 )
 def test_what_was_not_found_is_told_with_the_last_listing_the_next_one_and_the_messages(

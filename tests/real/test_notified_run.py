@@ -58,7 +58,7 @@ def test_messages_are_counted_and_told_wherever_somebody_looks(
             "found_by_listing": 1,
         }
         why = store.ledger.why("none.parquet")
-        assert why.status == "absent" and "no event has told of it" in why.text
+        assert why.status == "absent" and "no event has named it" in why.text
         assert (
             f"the last listing ended at {status.listed_at:%Y-%m-%d %H:%M:%S} UTC, and the next one begins" in why.text
         )

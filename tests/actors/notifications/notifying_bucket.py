@@ -10,7 +10,7 @@ from slackwater.testing.servers.s3_server import S3Server
 from slackwater.testing.servers.sqs_server import SqsServer
 
 
-class ToldBucket:
+class NotifyingBucket:
     """Objects below `in/` of a bucket of SeaweedFS, and a queue of moto with their events.
 
     Args:
