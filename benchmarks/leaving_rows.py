@@ -106,7 +106,7 @@ class PassingView:
         self._materializer.tidy()
 
     @property
-    def kept_rows(self) -> int:
+    def stored_rows(self) -> int:
         """The number of rows that are kept beside the view."""
         internal = [each for name, each in self._views.items() if is_internal_view(name)]
         return sum(open_dataset(self._root.child(each.path), each.version).count_rows() for each in internal)
@@ -159,7 +159,7 @@ def measure(options: argparse.Namespace) -> Result:
 def _row(name: str, view: PassingView) -> Row:
     seconds = sorted(view.seconds[WARM_EPOCHS:])
     times = (median(seconds), seconds[int(0.95 * len(seconds))], view.first_s)
-    return Row(name, (*(Number(each, "s") for each in times), Number(view.kept_rows, "")))
+    return Row(name, (*(Number(each, "s") for each in times), Number(view.stored_rows, "")))
 
 
 def main() -> None:

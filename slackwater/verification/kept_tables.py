@@ -17,7 +17,7 @@ from state.tables.records import EpochRecord
 from state.tables.stored_rows import stored_rows_name
 
 
-def with_kept_rows(source: RecordedSource, root: Location, record: EpochRecord, scratch: Path) -> RecordedSource:
+def with_stored_rows(source: RecordedSource, root: Location, record: EpochRecord, scratch: Path) -> RecordedSource:
     """A static table with a file of the rows that the root stores at an epoch, in place of its present files.
 
     Args:

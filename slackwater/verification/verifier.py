@@ -27,7 +27,7 @@ from slackwater.verification.computation import Computation
 from slackwater.verification.duckdb_engine import DuckDbEngine
 from slackwater.verification.engine import CannotComputeError, Engine, EngineChoice, TimeLimitError, WrongLedgerError
 from slackwater.verification.ingested_files import FileProblemsError, IngestedFiles
-from slackwater.verification.kept_tables import with_kept_rows
+from slackwater.verification.kept_tables import with_stored_rows
 from slackwater.verification.recorded_watermarks import RecordedWatermarks
 from slackwater.verification.spark_engine import SparkEngine
 from slackwater.verification.step import OnStep, Step
@@ -261,7 +261,7 @@ class Verifier:
                 if isinstance(problem, FileProblemsError) and sources[name].definition.table is not None:
                     self._on_step(Step(f"{name}: its files have changed, so the rows that the root stores are read"))
                     scratch = stack.enter_context(TemporaryDirectory(prefix="slackwater-verify-"))
-                    sources[name] = with_kept_rows(sources[name], self._root, record, Path(scratch))
+                    sources[name] = with_stored_rows(sources[name], self._root, record, Path(scratch))
                     problems[name] = None
             computations = [
                 stack.enter_context(Computation(name, start, sources, self._on_step))

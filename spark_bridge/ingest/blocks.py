@@ -1,4 +1,4 @@
-"""Hand-over of blocks to Spark: a DataFrame whose tasks read Ray's object store inside the JVM, without pandas.
+"""Ingest of Arrow blocks into Spark: a DataFrame whose tasks read Ray's object store inside the JVM, without pandas.
 
 Few rows come into this process, where they need no task.
 """

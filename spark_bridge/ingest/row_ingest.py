@@ -1,4 +1,4 @@
-"""Hand-over of an epoch's rows, or of a piece of history, to Spark: once, for all views."""
+"""Ingest of the rows of an epoch, or of a piece of history, into Spark: once, for all views."""
 
 from __future__ import annotations
 

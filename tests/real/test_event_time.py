@@ -117,7 +117,7 @@ def test_a_backlog_in_any_order_has_no_late_row_and_windows_close_once(tmp_path:
         _file(tmp_path / "in", "1-newer", _FILES + 1, 3)
         run.wait(until="caught_up")
         shown = _hours(tmp_path)
-        # The late rows are let in: the view is rebuilt, from the files.
+        # The late rows are accepted: the view is rebuilt, from the files.
         run.retry_view("per_hour")
         eventually(lambda: _hours(tmp_path) == closed | {_FILES - 2: 3, 2: 3, 3: 3})
     assert _watermark(tmp_path) == end + timedelta(hours=1) - _LATENESS

@@ -33,7 +33,7 @@ from spark_bridge.operators.temporal_filter.temporal_filter_plan import (
     TimeBound,
 )
 
-TIMED = InnerRows("the rows that the time lets in or out", "a filter by the time of an epoch whose rows")
+TIMED = InnerRows("the rows that the time adds or removes", "a filter by the time of an epoch whose rows")
 
 _INNER = frozenset({"Inner", "Cross"})
 _Compared = TemporalCondition | RowCondition

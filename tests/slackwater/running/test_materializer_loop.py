@@ -507,7 +507,7 @@ def test_a_retried_view_is_declared_without_its_error() -> None:
     assert again.retried == set() and again.reports[0].changed_views == (replace(FAILED, error="it fails again"),)
 
 
-def test_a_view_that_closes_windows_is_rebuilt_to_let_late_rows_in() -> None:
+def test_a_view_that_closes_windows_is_rebuilt_to_accept_late_rows() -> None:
     closing = replace(CREATED, definition=f"SELECT 1\n{ON_CLOSE}")
     looped = Looped(known=(closing,))
     looped.turns()

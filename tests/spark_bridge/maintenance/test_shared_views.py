@@ -335,7 +335,7 @@ def _plan(name: str, content: str | None) -> Callable[[ViewPlan], ViewPlan]:
 
 
 @pytest.mark.more
-def test_the_keeper_has_all_rows_if_one_has(local_spark: SparkSession, tmp_path: Path) -> None:
+def test_the_representative_has_all_rows_if_one_has(local_spark: SparkSession, tmp_path: Path) -> None:
     graph = _graph(local_spark, tmp_path, BY_K)
     plan = graph.plans["by_k"].inner[0]
     plans = {name: _plan(name, "same")(plan) for name in ("a.1", "b.1", "c.1")} | {"d.1": _plan("d.1", None)(plan)}

@@ -159,7 +159,7 @@ def test_a_view_that_is_declared_late_closes_its_windows_when_it_is_shown(
     assert followed.check() > 0
     followed.run(rows_of_file(chance, "late", 9, range(60)), 30)
     assert followed.check() > 0
-    # Late rows are let in: the view is rebuilt.
+    # Late rows are accepted: the view is rebuilt.
     followed.rebuild()
     for epoch in range(60, 99):
         if not followed.is_hidden:

@@ -303,7 +303,7 @@ def test_a_join_whose_rows_expire_is_sparks_answer_over_the_rows_in_time(
 
 
 @pytest.mark.more
-def test_late_rows_are_let_in_by_rebuilding_the_view_from_all_rows(local_spark: SparkSession, tmp_path: Path) -> None:
+def test_late_rows_are_accepted_by_rebuilding_the_view_from_all_rows(local_spark: SparkSession, tmp_path: Path) -> None:
     joined, chance = Joined(local_spark, tmp_path, _JOINS["left"][0], _USED["left"]), random.Random(2)
     _follow(joined, chance, range(15))
     assert joined.num_late and joined.check()

@@ -356,7 +356,7 @@ def test_the_reason_of_a_refusal_is_what_cannot_be_followed(local_spark: SparkSe
 def test_explain_tells_the_rule_and_the_cost(local_spark: SparkSession) -> None:
     plan = analyse(local_spark, ViewDefinition("v", VIEWS["group"]), _SCHEMAS)
     text = plan.explain()
-    assert "below that, v.1 has the rows that the time lets in or out" in text
+    assert "below that, v.1 has the rows that the time adds or removes" in text
     assert "a scan of v.1 for the rows that the time has reached since the last epoch" in text
     assert filters_by_time(plan.identity) and not uses_epoch_timestamps(plan.identity)
     combined = analyse(local_spark, ViewDefinition("v", VIEWS["or"]), _SCHEMAS)
