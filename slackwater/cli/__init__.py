@@ -4,7 +4,7 @@ Data flow: `app` parses the arguments with typer → a function in `commands/` c
 (a `Pipeline`, or a `Store` from `open`) or sends a command to a run → `Output` prints the result → `reports_errors`
 turns an error into one line and an exit code.
 
-    app.py      the application: run, explain, verify, demo; command_groups.py, its help
+    app.py      run, explain, verify and demo; application.py, which adds commands; command_groups.py, the help
     options.py  the options that commands share, and `-o key=value`
     target.py   `app.py:pipeline` → the pipeline
     commands/   the other commands

@@ -9,20 +9,22 @@ from typing import Annotated, Literal
 
 import typer
 
-from slackwater.cli.command_groups import GroupedCommands
-from slackwater.cli.commands.alerts import alerting
-from slackwater.cli.commands.asking import asking
-from slackwater.cli.commands.branching import branching
-from slackwater.cli.commands.doctor import diagnosis
-from slackwater.cli.commands.gate import gate
-from slackwater.cli.commands.init import init_app
-from slackwater.cli.commands.observing import observing
-from slackwater.cli.commands.publishing import publishing
-from slackwater.cli.commands.reading import reading
-from slackwater.cli.commands.upkeep import upkeep
+from slackwater.cli.application import app as app
+from slackwater.cli.application import command
+from slackwater.cli.commands import (  # noqa: F401 - each adds its commands
+    alerts,
+    asking,
+    branching,
+    doctor,
+    gate,
+    init,
+    observing,
+    publishing,
+    reading,
+    upkeep,
+)
 from slackwater.cli.options import (
     AtEpoch,
-    Debug,
     Json,
     LogJson,
     LogLevel,
@@ -32,30 +34,8 @@ from slackwater.cli.options import (
     Wide,
     opened_store,
 )
-from slackwater.cli.terminal.edge import reports_errors
 from slackwater.cli.terminal.output import Output
 from state.errors import UsageError
-
-app = typer.Typer(
-    name="slackwater",
-    cls=GroupedCommands,
-    help="Keeps SQL views up to date over the files that arrive in an object store.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.add_typer(init_app)
-app.add_typer(observing)
-app.add_typer(alerting)
-app.add_typer(reading)
-app.add_typer(publishing)
-app.add_typer(asking)
-app.add_typer(gate)
-app.add_typer(upkeep)
-app.add_typer(branching)
-app.add_typer(diagnosis)
 
 Target = Annotated[str, typer.Argument(metavar="APP:PIPELINE", help="e.g. app.py:pipeline or package.module:pipeline")]
 
@@ -82,8 +62,7 @@ def _slackwater(
     """Keeps SQL views up to date over the files that arrive in an object store."""
 
 
-@app.command()
-@reports_errors
+@command()
 def run(
     target: Target,
     until: Annotated[
@@ -110,7 +89,6 @@ def run(
         typer.Option("--log-level", help="debug, info, warning or error; by default info, or warning on a terminal"),
     ] = None,
     log_json: LogJson = False,
-    debug: Debug = False,
 ) -> None:
     """Run a pipeline.  Ctrl-C ends it after a last epoch; the next start continues where it stopped."""
     from actors.telemetry.logging import configure
@@ -136,8 +114,7 @@ def run(
         sys.exit(report.exit_code)
 
 
-@app.command()
-@reports_errors
+@command()
 def explain(
     target: Annotated[str, typer.Argument(metavar="APP:PIPELINE|ROOT", help="a pipeline, or a root")],
     against: Annotated[
@@ -152,7 +129,6 @@ def explain(
     option: StorageOptions = None,
     json: Json = False,
     log_level: LogLevel = "warning",
-    debug: Debug = False,
 ) -> None:
     """Print the class of each view, and the reason for it.  A refused view has the operator that prevents it."""
     from actors.telemetry.logging import configure
@@ -172,8 +148,7 @@ def explain(
         sys.exit(1)
 
 
-@app.command()
-@reports_errors
+@command()
 def verify(
     root: Root,
     epoch: AtEpoch = None,
@@ -197,7 +172,6 @@ def verify(
     option: StorageOptions = None,
     json: Json = False,
     log_level: LogLevel = "warning",
-    debug: Debug = False,
 ) -> None:
     """Compute every view again, and compare.  Exit code 0: all views are equal.
 
@@ -214,15 +188,13 @@ def verify(
         sys.exit(1)
 
 
-@app.command()
-@reports_errors
+@command()
 def demo(
     local: Annotated[bool, typer.Option("--local", help="use a directory instead of the embedded S3 server")] = False,
     directory: Annotated[
         Path | None,
         typer.Option("--directory", help="an empty or new directory for all files; by default a temporary one"),
     ] = None,
-    debug: Debug = False,
 ) -> None:
     """Demonstrate a run with a crash, and compare it with DuckDB.  Flights arrive in S3 meanwhile."""
     from slackwater.plugins.demo.scenario import run_demo

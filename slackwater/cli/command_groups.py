@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from typer.core import TyperGroup
 
-from slackwater.cli.commands.asking import groups as operations_by_group
+from actors.protocol import barrier
+from slackwater.commands import operations
+from state.ownership.command import Command, CommandLine
 
 _GROUPS = {
     "Run": ("init", "run", "demo", "doctor", "explain"),
@@ -16,8 +19,15 @@ _GROUPS = {
     "Correct": (..., "replace-table"),
     "Keep": ("tag", ..., "branch", "branches", "diff", "merge", "drop-branch"),
 }
-"""Title → commands; `...` is the place of the commands that `slackwater.cli.commands.asking` makes."""
+"""Title → commands; `...` is the place of the commands that follow from their classes."""
 _OTHERS = "Others"
+
+
+def operation_commands() -> Mapping[str, tuple[type[Command], CommandLine]]:
+    """Name → the operation with this command, by the modules that define operations."""
+    kinds = Command.kinds.values()
+    known = [each for module in (barrier, operations) for each in kinds if each.__module__ == module.__name__]
+    return {each.kind.replace("_", "-"): (each, each.line) for each in known if each.line is not None}
 
 
 class GroupedCommands(TyperGroup):
@@ -40,9 +50,12 @@ class GroupedCommands(TyperGroup):
 
 
 def _with_operations() -> dict[str, tuple[str, ...]]:
-    operations = operations_by_group()
+    of_operations = {
+        title: tuple(name for name, (_, line) in operation_commands().items() if line.group == title)
+        for title in _GROUPS
+    }
     return {
-        title: tuple(each for name in names for each in (operations.get(title, ()) if name is ... else (name,)))
+        title: tuple(each for name in names for each in (of_operations[title] if name is ... else (name,)))
         for title, names in _GROUPS.items()
     }
 

@@ -53,7 +53,6 @@ AtEpoch = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="print one JSON document, for programs")]
 Wide = Annotated[bool, typer.Option("--wide", help="print all columns on a terminal, too")]
 Takeover = Annotated[bool, typer.Option("--takeover", help="take the root over from a living process")]
-Debug = Annotated[bool, typer.Option("--debug", help="show the traceback of an error")]
 LogLevel = Annotated[str, typer.Option("--log-level", help="debug, info, warning or error")]
 LogJson = Annotated[bool, typer.Option("--log-json", help="write logs as JSON lines")]
 

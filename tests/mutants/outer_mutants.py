@@ -118,7 +118,7 @@ OUTER_MUTANTS = (
     Mutant(
         "the arguments of an operation are lost on the command line",
         "slackwater/cli/commands/asking.py",
-        (("command.of_line(**arguments)", "command()"),),
+        (("operation.of_line(**arguments)", "operation()"),),
         shown_by="tests/slackwater/cli/test_commands.py",
     ),
     Mutant(

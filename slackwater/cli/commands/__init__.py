@@ -11,6 +11,6 @@
     explain.py, dry_run.py, verify.py   output of `explain`, `run --dry-run` and `verify`, which `app.py` has
 
 A command parses its options, calls the public interface (a `Pipeline`, or a `Store`) or `ask`, and prints the result.
-Write any other command as a function with the decorators `@....command()` and `@reports_errors`; `held` in
-gate.py is the shortest example.
+Write any other command as a function with the decorator `@command()`; `held` in gate.py is the shortest example.  A new
+module of commands is imported by `app.py`.
 """

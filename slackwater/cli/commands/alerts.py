@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import typer
-
-from slackwater.cli.options import Debug, Json, Root, StorageOptions, opened_store, storage_options
-from slackwater.cli.terminal.edge import reports_errors
+from slackwater.cli.application import command
+from slackwater.cli.options import Json, Root, StorageOptions, opened_store, storage_options
 from slackwater.cli.terminal.output import Output
 
 _COLUMNS = ("alert", "subject", "since", "value", "notice")
 
-alerting = typer.Typer()
 
-
-@alerting.command()
-@reports_errors
-def alerts(root: Root, option: StorageOptions = None, json: Json = False, debug: Debug = False) -> None:
+@command()
+def alerts(root: Root, option: StorageOptions = None, json: Json = False) -> None:
     """Print the alerts whose condition holds, and the notices that are not delivered."""
     from slackwater.plugins.alerts.alert_states import read_states
     from state.location import Location

@@ -12,23 +12,19 @@ from typing import Annotated, Any
 
 import typer
 
-from actors.protocol import barrier
-from slackwater.cli.options import Debug, Json, Root, StorageOptions, Takeover, Timeout, storage_options
-from slackwater.cli.terminal.edge import reports_errors
+from slackwater.cli.application import command
+from slackwater.cli.command_groups import operation_commands
+from slackwater.cli.options import Json, Root, StorageOptions, Takeover, Timeout, storage_options
 from slackwater.cli.terminal.output import Output
-from slackwater.commands import operations
 from slackwater.commands.ask import TIMEOUT_S, ask
 from state.clock import SystemClock
 from state.location import Location
 from state.ownership.command import Answer, ArgumentLine, Command, CommandLine, argument_lines
 
-asking = typer.Typer()
-
 _SHARED: Mapping[str, tuple[Any, Any]] = {
     "timeout": (Timeout, 60),
     "option": (StorageOptions, None),
     "json": (Json, False),
-    "debug": (Debug, False),
 }
 
 
@@ -67,25 +63,6 @@ def carry_out(
     )
 
 
-def groups() -> Mapping[str, tuple[str, ...]]:
-    """Title of a group in the help → its commands that follow from their classes."""
-    found: dict[str, tuple[str, ...]] = {}
-    for command, line in _commands():
-        found[line.group] = (*found.get(line.group, ()), _name(command))
-    return found
-
-
-def _commands() -> list[tuple[type[Command], CommandLine]]:
-    """The commands with a line, by the modules that define commands."""
-    kinds = Command.kinds.values()
-    known = [command for module in (barrier, operations) for command in kinds if command.__module__ == module.__name__]
-    return [(command, command.line) for command in known if command.line is not None]
-
-
-def _name(command: type[Command]) -> str:
-    return command.kind.replace("_", "-")
-
-
 def _parameter(name: str, line: ArgumentLine, kind: Any, default: Any) -> inspect.Parameter:
     """The parameter of the function that typer calls for an argument of a command."""
     declared: dict[str, Any] = {"help": line.help, "metavar": line.metavar or None}
@@ -100,32 +77,30 @@ def _parameter(name: str, line: ArgumentLine, kind: Any, default: Any) -> inspec
     )
 
 
-def _add(command: type[Command], line: CommandLine) -> None:
-    """Adds the CLI command of a class: it sends the command, and prints the answer."""
+def _add(name: str, operation: type[Command], line: CommandLine) -> None:
+    """Adds the CLI command of an operation: it sends the operation, and prints the answer."""
 
     def send(
         root: str,
         timeout: float,
         option: list[str] | None,
         json: bool,
-        debug: bool,
         takeover: bool = False,
         **arguments: Any,
     ) -> None:
-        asked = command.of_line(**arguments)
+        asked = operation.of_line(**arguments)
         print_answer(carry_out(root, storage_options(option), asked, timeout_s=timeout, takeover=takeover), json)
 
     kind = inspect.Parameter.KEYWORD_ONLY
     shared = {**_SHARED, **({"takeover": (Takeover, False)} if line.takeover else {})}
     parameters = [inspect.Parameter("root", kind, annotation=Root)]
-    parameters += [_parameter(name, *described) for name, described in argument_lines(command).items()]
+    parameters += [_parameter(name, *described) for name, described in argument_lines(operation).items()]
     parameters += [
         inspect.Parameter(name, kind, default=default, annotation=of) for name, (of, default) in shared.items()
     ]
     send.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    send.__annotations__ = {each.name: each.annotation for each in parameters}
-    asking.command(_name(command), help=line.help)(reports_errors(send))
+    command(name, help=line.help)(send)
 
 
-for _command, _line in _commands():
-    _add(_command, _line)
+for _name, (_operation, _line) in operation_commands().items():
+    _add(_name, _operation, _line)

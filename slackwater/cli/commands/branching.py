@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
+from slackwater.cli.application import command
 from slackwater.cli.options import (
     AtEpoch,
-    Debug,
     Json,
     Root,
     StorageOptions,
@@ -20,16 +20,12 @@ from slackwater.cli.options import (
     opened_store,
     storage_options,
 )
-from slackwater.cli.terminal.edge import reports_errors
 from slackwater.cli.terminal.output import Output
-
-branching = typer.Typer()
 
 Name = Annotated[str, typer.Argument(help="the name of the branch: a letter, then letters, digits, '.', '_', '-'")]
 
 
-@branching.command()
-@reports_errors
+@command()
 def branch(
     root: Root,
     name: Name,
@@ -37,7 +33,6 @@ def branch(
     timeout: Timeout = 60,
     option: StorageOptions = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Make a root that begins with the files of an epoch of this root.  No data are copied.
 
@@ -50,15 +45,13 @@ def branch(
     Output(json).rows([row], list(row))
 
 
-@branching.command()
-@reports_errors
-def branches(root: Root, option: StorageOptions = None, json: Json = False, debug: Debug = False) -> None:
+@command()
+def branches(root: Root, option: StorageOptions = None, json: Json = False) -> None:
     """Print the branches of a root: the epoch that each keeps, and whether it is ready."""
     Output(json).table(opened_store(root, option).branches())
 
 
-@branching.command("drop-branch")
-@reports_errors
+@command("drop-branch")
 def drop_branch(
     root: Root,
     name: Name,
@@ -66,7 +59,6 @@ def drop_branch(
     timeout: Timeout = 60,
     option: StorageOptions = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Delete a branch with its files.  The root no longer keeps its epoch.
 
@@ -84,8 +76,7 @@ def drop_branch(
         output.text(f"these objects of the branch are not Slackwater's, and stay: {', '.join(left)}")
 
 
-@branching.command()
-@reports_errors
+@command()
 def diff(
     root: Root,
     branch: Annotated[str, typer.Argument(help="a branch of this root by its name, or another root")],
@@ -97,7 +88,6 @@ def diff(
     limit: Annotated[int, typer.Option("--limit", min=0, help="print at most this number of rows of each side")] = 20,
     option: StorageOptions = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Compare a view of a root with that of its branch, row by row.  Exit code 0: they are equal.
 
@@ -131,8 +121,7 @@ def diff(
         sys.exit(1)
 
 
-@branching.command()
-@reports_errors
+@command()
 def merge(
     root: Root,
     name: Name,
@@ -141,7 +130,6 @@ def merge(
     ] = None,
     option: StorageOptions = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Take the views of a branch into its root, without computing them again.
 

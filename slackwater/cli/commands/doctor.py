@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slackwater.cli.options import Debug, Json, StorageOptions, storage_options
-from slackwater.cli.terminal.edge import error_line, reports_errors
+from slackwater.cli.application import command
+from slackwater.cli.options import Json, StorageOptions, storage_options
+from slackwater.cli.terminal.edge import error_line
 from slackwater.cli.terminal.output import Output
 from slackwater.cli.terminal.safe_console import SafeConsole
 from state.clock import SystemClock
@@ -20,11 +21,8 @@ if TYPE_CHECKING:
     from slackwater.pipeline import Pipeline
     from slackwater.plugins.doctor.finding import Finding
 
-diagnosis = typer.Typer()
 
-
-@diagnosis.command()
-@reports_errors
+@command()
 def doctor(
     root: Annotated[str | None, typer.Argument(help="a root to check; by default the root of --app")] = None,
     target: Annotated[
@@ -34,7 +32,6 @@ def doctor(
     quick: Annotated[bool, typer.Option("--quick", help="start neither Ray nor Spark")] = False,
     option: StorageOptions = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Check a machine, a root and a pipeline.  Exit code 0: no errors; warnings do not count.
 

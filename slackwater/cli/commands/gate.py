@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import typer
-
-from slackwater.cli.options import Debug, Json, Root, StorageOptions, Wide, opened_store
-from slackwater.cli.terminal.edge import reports_errors
+from slackwater.cli.application import command
+from slackwater.cli.options import Json, Root, StorageOptions, Wide, opened_store
 from slackwater.cli.terminal.output import Output
 
-gate = typer.Typer()
 
-
-@gate.command()
-@reports_errors
-def held(
-    root: Root, wide: Wide = False, option: StorageOptions = None, json: Json = False, debug: Debug = False
-) -> None:
+@command()
+def held(root: Root, wide: Wide = False, option: StorageOptions = None, json: Json = False) -> None:
     """Print the views that are held back, with their violated expectations and the files that brought the rows.
 
     Publications, `serve` and the tag `published` stay at the last epoch that fulfilled them.

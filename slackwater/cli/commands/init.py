@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from slackwater.cli.options import Debug
-from slackwater.cli.terminal.edge import reports_errors
+from slackwater.cli.application import command
 from slackwater.cli.terminal.output import Output
 from slackwater.status.text import shell_root
 from state.errors import UsageError
@@ -45,11 +44,8 @@ pipeline.source({source}, {url}, format={format})
 pipeline.view("first_view", {query})
 '''
 
-init_app = typer.Typer()
 
-
-@init_app.command()
-@reports_errors
+@command()
 def init(
     file: Annotated[Path, typer.Argument(help="the module to write")] = Path("app.py"),
     name: Annotated[str | None, typer.Option("--name", help="the pipeline's name")] = None,
@@ -57,7 +53,6 @@ def init(
     format: Annotated[str | None, typer.Option("--format", help="the format of the files")] = None,
     root: Annotated[str | None, typer.Option("--root", help="where the views go: a directory or a URL")] = None,
     query: Annotated[str | None, typer.Option("--query", help="the first view, in SQL")] = None,
-    debug: Debug = False,
 ) -> None:
     """Write the module of a new pipeline, from five answers.  Options answer in advance."""
     from actors.formats.registry import FORMATS

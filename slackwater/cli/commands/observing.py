@@ -8,18 +8,15 @@ from typing import Annotated
 
 import typer
 
-from slackwater.cli.options import AtEpoch, Debug, Json, Root, StorageOptions, Wide, opened_store, storage_options
-from slackwater.cli.terminal.edge import reports_errors
+from slackwater.cli.application import command
+from slackwater.cli.options import AtEpoch, Json, Root, StorageOptions, Wide, opened_store, storage_options
 from slackwater.cli.terminal.output import Output
 from state.errors import UsageError
 
 _INTERVAL_S = 2.0
 
-observing = typer.Typer()
 
-
-@observing.command()
-@reports_errors
+@command()
 def status(
     root: Root,
     watch: Annotated[bool, typer.Option("--watch", help="show changes until Ctrl-C")] = False,
@@ -30,7 +27,6 @@ def status(
     wide: Wide = False,
     option: StorageOptions = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Print the owner, sources, views and quarantine of a root."""
     options = storage_options(option)
@@ -46,19 +42,15 @@ def status(
     print_status(opened_store(root, option), Output(json, wide))
 
 
-@observing.command()
-@reports_errors
-def trace(
-    root: Root, epoch: AtEpoch = None, option: StorageOptions = None, json: Json = False, debug: Debug = False
-) -> None:
+@command()
+def trace(root: Root, epoch: AtEpoch = None, option: StorageOptions = None, json: Json = False) -> None:
     """Print the time spent in an epoch, by phase.  Each phase has its slowest actors, views and steps."""
     from slackwater.cli.display.trace import print_trace
 
     print_trace(opened_store(root, option).trace(epoch), Output(json))
 
 
-@observing.command()
-@reports_errors
+@command()
 def ui(
     root: Root,
     host: Annotated[
@@ -74,7 +66,6 @@ def ui(
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="open the page in a browser")] = False,
     option: StorageOptions = None,
-    debug: Debug = False,
 ) -> None:
     """Serve a read-only web page about a root.  Ctrl-C ends it.
 
@@ -86,8 +77,7 @@ def ui(
     serve_page(store, host=host, port=port, token_file=token_file, browser=browser)
 
 
-@observing.command()
-@reports_errors
+@command()
 def serve(
     root: Root,
     host: Annotated[
@@ -121,7 +111,6 @@ def serve(
         4, os.cpu_count() or 1
     ),
     option: StorageOptions = None,
-    debug: Debug = False,
 ) -> None:
     """Answer SQL clients about a root, by PostgreSQL's protocol.  Ctrl-C ends it.
 

@@ -10,18 +10,16 @@ from typing import Annotated
 import typer
 
 from actors.telemetry.logging import redact
-from slackwater.cli.options import AtEpoch, Debug, Json, Root, StorageOptions, opened_store
-from slackwater.cli.terminal.edge import error_line, reports_errors
+from slackwater.cli.application import command
+from slackwater.cli.options import AtEpoch, Json, Root, StorageOptions, opened_store
+from slackwater.cli.terminal.edge import error_line
 from slackwater.cli.terminal.output import Output
 from slackwater.cli.terminal.safe_console import print_note
 from state.errors import SlackwaterError, UsageError
 from state.location import is_secret
 
-publishing = typer.Typer()
 
-
-@publishing.command()
-@reports_errors
+@command()
 def publish(
     root: Root,
     view: Annotated[str, typer.Argument(help="the view's name")],
@@ -47,7 +45,6 @@ def publish(
     ] = False,
     option: StorageOptions = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Write a view to a Delta or Iceberg table or to Parquet files, or what has changed since their epoch."""
     from slackwater.plugins.publish.publisher import publish

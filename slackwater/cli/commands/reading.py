@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from slackwater.cli.application import command
 from slackwater.cli.options import (
     AtEpoch,
-    Debug,
     Json,
     Root,
     Source,
@@ -22,7 +22,6 @@ from slackwater.cli.options import (
     opened_store,
     storage_options,
 )
-from slackwater.cli.terminal.edge import reports_errors
 from slackwater.cli.terminal.output import NULL, Output
 from state.errors import UsageError
 
@@ -36,25 +35,20 @@ _EPOCH_COLUMNS = ("number", "epoch", "committed_at", "files", "rows", "fetch_s",
 _FILE_COLUMNS = ("source", "status", "rows_read", "rows_bad", "size", "path", "error")
 _CHANGE_COLUMNS = ("epoch", "change")
 
-reading = typer.Typer()
 
-
-@reading.command()
-@reports_errors
+@command()
 def epochs(
     root: Root,
     limit: Annotated[int, typer.Option("--limit", min=1, help="print at most this number, the last ones")] = 1_000,
     wide: Wide = False,
     option: StorageOptions = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Print the retained epochs: counts, and seconds of each phase."""
     Output(json, wide).table(opened_store(root, option).epochs(limit=limit), short=_EPOCH_COLUMNS)
 
 
-@reading.command()
-@reports_errors
+@command()
 def files(
     root: Root,
     source: Source = None,
@@ -65,31 +59,25 @@ def files(
     wide: Wide = False,
     option: StorageOptions = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Print the ledger: one row for each version of each file."""
     Output(json, wide).table(opened_store(root, option).ledger.files(source, status=status), short=_FILE_COLUMNS)
 
 
-@reading.command()
-@reports_errors
-def views(
-    root: Root, wide: Wide = False, option: StorageOptions = None, json: Json = False, debug: Debug = False
-) -> None:
+@command()
+def views(root: Root, wide: Wide = False, option: StorageOptions = None, json: Json = False) -> None:
     """Print the views of a root: class, state, rows, sources."""
     from slackwater.cli.display.view_list import print_views
 
     print_views(opened_store(root, option), Output(json, wide))
 
 
-@reading.command()
-@reports_errors
+@command()
 def why(
     root: Root,
     path: Annotated[str, typer.Argument(help="the whole URL or path of an object")],
     option: StorageOptions = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Print why the rows of an object are in the views, or not."""
     output = Output(json)
@@ -100,8 +88,7 @@ def why(
         output.paragraph(history.text)
 
 
-@reading.command()
-@reports_errors
+@command()
 def show(
     root: Root,
     view: Annotated[str, typer.Argument(help="the view's name")],
@@ -109,7 +96,6 @@ def show(
     epoch: AtEpoch = None,
     option: StorageOptions = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Print rows of a view at an epoch."""
     output = Output(json)
@@ -121,8 +107,7 @@ def show(
         output.text(f"{limit:,} of {count:,} rows; --limit shows more")
 
 
-@reading.command()
-@reports_errors
+@command()
 def sql(
     root: Root,
     query: Annotated[str, typer.Argument(help="a SELECT over the views, and over `files`, the ledger")],
@@ -134,7 +119,6 @@ def sql(
     ] = None,
     option: StorageOptions = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Query all views of one epoch in the SQL of DuckDB."""
     snapshot = opened_store(root, option).snapshot(epoch)
@@ -144,8 +128,7 @@ def sql(
     print_answer(ask, query, f"epoch {snapshot.epoch}", Output(json))
 
 
-@reading.command()
-@reports_errors
+@command()
 def watch(
     root: Root,
     view: Annotated[str, typer.Argument(help="the view's name")],
@@ -156,14 +139,12 @@ def watch(
     poll_s: Annotated[float, typer.Option("--poll-s", min=0, help="seconds between two reads")] = 0.5,
     option: StorageOptions = None,
     json: Annotated[bool, typer.Option("--json", help="print each change as one JSON document on a line")] = False,
-    debug: Debug = False,
 ) -> None:
     """Follow a view: print its changes until Ctrl-C."""
     print_changes(opened_store(root, option).watch(view, since=since, poll_s=poll_s), Output(json))
 
 
-@reading.command()
-@reports_errors
+@command()
 def quarantine(
     root: Root,
     source: Annotated[str | None, typer.Option("--source", help="only records of this source")] = None,
@@ -178,7 +159,6 @@ def quarantine(
     timeout: Timeout = 60,
     option: StorageOptions = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Print, export or clear the bad records of a root.
 

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
+from slackwater.cli.application import command
 from slackwater.cli.commands.asking import carry_out, print_answer
 from slackwater.cli.options import (
     AtEpoch,
-    Debug,
     Json,
     Root,
     StorageOptions,
@@ -20,7 +20,6 @@ from slackwater.cli.options import (
     open_store,
     storage_options,
 )
-from slackwater.cli.terminal.edge import reports_errors
 from slackwater.cli.terminal.output import Output
 from slackwater.commands.operations import ReadTableCommand, TagCommand
 from slackwater.status.text import counted
@@ -30,11 +29,8 @@ from state.ownership.command import Answer
 from state.ownership.owner import read_owner
 from state.upkeep.tags import check_tag_name
 
-upkeep = typer.Typer()
 
-
-@upkeep.command()
-@reports_errors
+@command()
 def tag(
     root: Root,
     name: Annotated[str | None, typer.Argument(help="a letter, then letters, digits, '.', '_', '-'")] = None,
@@ -44,7 +40,6 @@ def tag(
     takeover: Takeover = False,
     option: StorageOptions = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Give an epoch a name.  The epoch is kept, and can be read by the name.  An existing tag moves."""
     options = storage_options(option)
@@ -61,8 +56,7 @@ def tag(
         _put_tag(root, options, name, epoch, Output(json), takeover=takeover)
 
 
-@upkeep.command("replace-table")
-@reports_errors
+@command("replace-table")
 def replace_table(
     root: Root,
     table: Annotated[str, typer.Argument(help="the name of the static table")],
@@ -70,7 +64,6 @@ def replace_table(
     timeout: Timeout = 60,
     option: StorageOptions = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Replace the rows of a static table that came with the pipeline, in all views, in one epoch.
 

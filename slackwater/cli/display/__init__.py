@@ -5,6 +5,7 @@ terminal `RunLog` writes log lines, and with `--json` `EventLines` writes events
 
     session.py       a run in the foreground, with the display that fits stderr
     run_display.py   the picture, from source_block.py, epoch_block.py and view_block.py
+    notes.py         the lines about faults, which the picture and status.py share
     live_display.py  the picture on a terminal, redrawn in place
     run_log.py       log lines
     event_lines.py   events as JSON lines

@@ -10,9 +10,9 @@ from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from slackwater.cli.display.after_commit_list import after_commit_notes
+from slackwater.cli.display.companion_block import after_commit_lines, publication_lines
 from slackwater.cli.display.epoch_block import epoch_block
-from slackwater.cli.display.publication_list import publication_notes
+from slackwater.cli.display.notes import notes
 from slackwater.cli.display.source_block import source_block, source_notes
 from slackwater.cli.display.view_block import view_block, view_notes
 from slackwater.cli.terminal.fixed_table import name_width
@@ -57,11 +57,11 @@ class RunDisplay:
             height: of the terminal, in lines.
         """
         names = name_width([*status.sources, *status.views, *status.backfills], width)
-        notes = [*source_notes(status.sources, _MAX_NOTES), *view_notes(status.views, visible(self.root), _MAX_NOTES)]
-        notes += publication_notes(status.publications, _MAX_NOTES)
-        notes += after_commit_notes(status.after_commit, _MAX_NOTES)
+        below = [*source_notes(status.sources, _MAX_NOTES), *view_notes(status.views, visible(self.root), _MAX_NOTES)]
+        below += notes(publication_lines(status.publications), _MAX_NOTES, "publication")
+        below += notes(after_commit_lines(status.after_commit), _MAX_NOTES, "source")
         sources, views = _shares(
-            len(status.sources), len({**status.views, **status.backfills}), height - _FIXED_LINES - len(notes)
+            len(status.sources), len({**status.views, **status.backfills}), height - _FIXED_LINES - len(below)
         )
         blocks: list[RenderableType] = [self._head(status, width), self._below_head(status, width)]
         if status.sources:
@@ -70,7 +70,7 @@ class RunDisplay:
         if status.views or status.backfills:
             blocks += [Text(), view_block(status, views, names=names, width=width)]
         # Last: they appear and disappear.
-        return Group(*blocks, *notes)
+        return Group(*blocks, *below)
 
     def _head(self, status: RunStatus, width: int) -> Text:
         head = Text(no_wrap=True, overflow="ellipsis")

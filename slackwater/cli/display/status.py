@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from slackwater.cli.display.after_commit_list import RootFilesAfterCommit
+from slackwater.cli.display.companion_block import RootFilesAfterCommit, RootPublications
 from slackwater.cli.display.expectation_list import RootExpectations
 from slackwater.cli.display.file_block import RootColumns, RootQuarantine
 from slackwater.cli.display.owner_block import RootOwner
-from slackwater.cli.display.publication_list import RootPublications
 from slackwater.cli.display.root_facts import RootBlock, RootFacts
 from slackwater.cli.display.source_block import RootSources
 from slackwater.cli.display.view_block import RootBackfills, RootInternalViews, RootViews

@@ -223,11 +223,13 @@ def test_failed_publications_have_a_line_and_others_none() -> None:
     refused = publication(1, behind_epochs=1, behind_s=75.0, error="delta:/pub/1 was written by\nanother\x1b program")
     lines = shown(replace(running(), publications=(behind, refused)), 120)
     notes = [line for line in lines if "/pub/" in line]
-    assert notes == [r"view view_1 (1 epoch, 1 min 15 s behind): delta:/pub/1 was written by another\x1b program"]
+    assert notes == [
+        r"view view_1 (1 epoch, 1 min 15 s behind): delta:/pub/1 was written by another\x1b program; it is tried again"
+    ]
     many = tuple(publication(number, error="no room") for number in range(9))
     lines = shown(replace(running(), publications=many), 120)
     assert lines[-4:] == [
-        *(f"view view_{number}: delta:/pub/{number}: no room" for number in range(3)),
+        *(f"view view_{number}: delta:/pub/{number}: no room; it is tried again" for number in range(3)),
         "6 other publications failed; see `slackwater status`",
     ]
 

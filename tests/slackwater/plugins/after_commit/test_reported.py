@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import slackwater as sw
 from slackwater.cli.commands.dry_run import _after_lines
-from slackwater.cli.display.after_commit_list import after_commit_lines, after_commit_notes
+from slackwater.cli.display.companion_block import RootFilesAfterCommit, after_commit_lines
+from slackwater.cli.terminal.output import Output
 from slackwater.plugins.after_commit.actions import Delete, Move
 from slackwater.plugins.after_commit.after_plan import plan_after
 from slackwater.plugins.after_commit.declaration import declared
@@ -150,15 +152,16 @@ def test_the_dry_run_of_a_root_without_a_store_has_no_files(files: RealFiles) ->
     assert (plan.action, plan.due.files, plan.first) == ("move to /archive", 0, ())
 
 
-def test_the_screens_tell_what_files_wait_for_and_what_fails() -> None:
+def test_the_screens_show_what_files_wait_for_and_what_fails(capsys: pytest.CaptureFixture[str]) -> None:
     waiting = AfterCommitStatus("a", "delete", waits_for="an expectation holds the last epochs back")
     failing = AfterCommitStatus("b", "move to s3://x", handled=3, failed=2, error="s3://x: access\nis denied")
-    assert after_commit_lines([vars(waiting), vars(failing)]) == [
+    failure = "source b, move to s3://x: 2 files: s3://x: access is denied; it is tried again"
+    assert after_commit_lines([waiting, failing]) == [failure]
+    facts = SimpleNamespace(run=RunStatus(after_commit=(waiting, failing)))
+    RootFilesAfterCommit(facts).show(Output())  # type: ignore[arg-type]
+    assert capsys.readouterr().out.splitlines()[-2:] == [
         "source a: files wait: an expectation holds the last epochs back",
-        "source b, move to s3://x: 2 files: s3://x: access is denied; it is tried again",
-    ]
-    assert [str(each) for each in after_commit_notes([waiting, failing], 3)] == [
-        "source b, move to s3://x: 2 files: s3://x: access is denied; it is tried again"
+        failure,
     ]
 
 
