@@ -2,9 +2,9 @@
 
 The fetch actors hold every version of a file back until a barrier admits it.  A version is admitted only when it is
 committed as queued: otherwise one that arrives during the attempt, and kills, would take the blame off the one before.
-When each admitted version is finished, or has rows in a later commit, twice as many paths are next; an attempt that
-dies leaves half as many to the next one.  So the number falls to one before a file that kills, which is then known, and
-grows without limit behind it, or beside a large file that makes progress.
+When each admitted version is finished, or has rows in a later commit, the number of paths doubles.  When an attempt
+dies, the next attempt begins with half of its number.  So the number falls to one before a file that kills, and that
+file is identified.  Afterwards the number grows without limit, also while a large file makes progress.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ class Workload:
     Args:
         num_fetchers: the number of fetch actors.
         waiting: files that are listed and not begun.
-        finished: files that have ended so far.
+        finished: files that are done, quarantined or vanished.
         is_held_back: whether something else limits the fetch actors: the run is paused or throttled, Spark takes no
             more, or vnodes are moving.
     """

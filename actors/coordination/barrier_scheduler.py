@@ -18,9 +18,9 @@ from state.errors import ProtocolError
 class BarrierScheduler:
     """Decides on the next barrier: its time and its load.
 
-    The `activity` of an actor counts everything it ever did.  Activity beyond that of the last barrier is something to
-    commit.  Fetch actors that have left are kept as one, `retired`, as their counts stay in the totals.  Sources that
-    are `closed` get no list budget.
+    The `activity` of an actor counts everything it ever did.  Activity after the last barrier is something to commit.
+    Fetch actors that have left are kept as one, `retired`, as their counts stay in the totals.  Sources that are
+    `closed` get no list budget.
 
     Args:
         max_files_waiting: the most files that wait at the fetch actors; the list actors send no more.
@@ -83,7 +83,7 @@ class BarrierScheduler:
 
     def on_collect(self, report: CollectReport) -> None:
         """An actor has sealed an epoch, which covers its activity until then."""
-        # Reports come in any order: an earlier one may come behind the one with which its actor has left.
+        # Reports come in any order: an earlier report may arrive after the last report of an actor that left.
         self._vanished += report.vanished
         if report.actor in self._covered:
             self._covered[report.actor] = max(self._covered[report.actor], report.activity)
@@ -134,7 +134,7 @@ class BarrierScheduler:
 
     @property
     def _in_transit(self) -> int:
-        """Files that one fetch actor has handed over, and that the next one has not reported."""
+        """Files that one fetch actor has handed over, and that their new owner has not reported."""
         return -sum(each.moved for each in self.fetchers)
 
     @property

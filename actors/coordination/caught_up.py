@@ -1,8 +1,10 @@
 """The marks that a run has reached: everything that was in the buckets at a mark is finished and committed.
 
-A *mark* is a moment, numbered from 1, the start of the run.  It is judged on epochs that are over, never on progress
-between barriers.  It is reached when, in one epoch, every list actor has handed on everything up to it, and in that
-epoch or a later one no fetch actor has an unfinished file that was listed up to the first.
+A *mark* is a moment, numbered from 1, the start of the run.  Only epochs that are over decide, never progress between
+barriers.  A mark is reached in two steps:
+
+1. In one epoch, every list actor has handed on all files that were in its bucket at the mark.
+2. In this epoch or later, no fetch actor has an unfinished file that was listed up to the first step.
 """
 
 from __future__ import annotations

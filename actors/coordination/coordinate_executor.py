@@ -156,7 +156,7 @@ class CoordinateExecutor:
 
     @property
     def stored_paths(self) -> dict[str, str]:
-        """Materialized source → the path of its rows, relative to the root, also of one that has none yet."""
+        """Materialized source → the path of its rows, relative to the root; also for a source without stored rows."""
         paths = {}
         for source in self._definition.sources:
             if source.materialize:
@@ -167,12 +167,12 @@ class CoordinateExecutor:
 
     @property
     def requests(self) -> int:
-        """The number of mutations asked for so far."""
+        """The number of mutations that were requested in this attempt."""
         return self._requests.asked
 
     @property
     def rescalings(self) -> int:
-        """The number of rescalings asked for so far."""
+        """The number of rescalings that were requested in this attempt."""
         return self._rescaling.asked
 
     @property
@@ -254,7 +254,7 @@ class CoordinateExecutor:
         return [ReportCommitted(record.epoch), MoveTags(ended.changed), *over, *self._continue(now_s)]
 
     def on_death(self, actor: str) -> None:
-        """An actor is dead, and the attempt ends: files that it did not read are no suspects."""
+        """An actor is dead, and the attempt ends: only the files that it read are suspects."""
         self._dead = self._dead or actor
         self._published.change()
 

@@ -25,7 +25,7 @@ class CollectedEpoch:
         views: the views that the materializer has written, with their new versions.
         changed_views: the views of the catalog that begin or change with the epoch.
         dropped: the names of the views that end with it.
-        expectations: view → its expectations if they change with it; None if it has none any more.
+        expectations: view → its expectations if they change with it; None if they were removed.
         reports: actor → its report.
     """
 

@@ -34,7 +34,7 @@ class EndedCommit:
 
 
 class EpochCommits:
-    """The commit under way, at most one, and the views as of the last one.
+    """The commit under way, at most one, and the views as of the last commit.
 
     Args:
         catalog: changes that the next commit carries.

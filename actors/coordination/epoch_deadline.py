@@ -30,7 +30,7 @@ class EpochDeadline:
         self._progress_s = now_s
 
     def on_progress(self, progress: Progress, outstanding: Outstanding | None, now_s: float) -> None:
-        """An actor tells its activity, a count that only grows."""
+        """An actor reports its activity, a count that only grows."""
         known = self._activity.get(progress.actor, 0)
         self._activity[progress.actor] = max(known, progress.activity)
         if progress.activity > known and outstanding is not None and progress.actor in outstanding.actors:

@@ -40,21 +40,21 @@ class Commit(Instruction):
 
 @dataclass(frozen=True)
 class ReportCommitted(Instruction):
-    """Tells the list actors that an epoch is committed."""
+    """Notifies the list actors that an epoch is committed."""
 
     epoch: int
 
 
 @dataclass(frozen=True)
 class MoveTags(Instruction):
-    """Moves the tag `committed` of these views, beside everything else."""
+    """Moves the tag `committed` of these views, in the background."""
 
     views: Mapping[str, ViewVersion]
 
 
 @dataclass(frozen=True)
 class DecideSchema(Instruction):
-    """Tells the schema of a source to its list actor and to the fetch actors."""
+    """Sends the schema of a source to its list actor and to the fetch actors."""
 
     source: str
     schema: pa.Schema
@@ -69,7 +69,7 @@ class ReportUnmatched(Instruction):
 
 @dataclass(frozen=True)
 class TryNextFile(Instruction):
-    """Sends further files of a source ahead: none of those sent so far has shown a schema."""
+    """Sends further files of a source ahead, since no earlier file has shown a schema."""
 
     source: str
 
@@ -95,7 +95,7 @@ class Connect(Instruction):
 
 @dataclass(frozen=True)
 class PrepareMove(Instruction):
-    """Tells the owners that vnodes are about to move, see `FetchExecutor.on_moving`.
+    """Notifies the owners that vnodes are about to move, see `FetchExecutor.on_moving`.
 
     Args:
         number: the number of the move, from 1.

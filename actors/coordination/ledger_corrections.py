@@ -1,4 +1,4 @@
-"""Ledger rows of files whose rows leave the views: changed by the commit that carries the correction.
+"""Ledger rows of files whose rows are retracted: changed by the commit that carries the correction.
 
 A fetch actor does not know of which versions of an object the views hold rows.  At the commit the ledger does, since
 every earlier epoch is committed.
@@ -27,7 +27,7 @@ _Rows = Mapping[bytes, Mapping[str, Any]]
 
 
 def corrected_delta(store: StateStore, commit: Commit) -> Delta:
-    """The changes of an epoch, with those of its corrections to the ledger and the quarantine.
+    """The changes of an epoch, with the changes of its corrections to the ledger and the quarantine.
 
     Args:
         store: the store as of the epoch before.

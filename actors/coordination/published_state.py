@@ -17,7 +17,7 @@ class PublishedState:
 
     Args:
         term: the head's term, won by this attempt.
-        totals: epochs that the run has committed so far.
+        totals: epochs that earlier attempts of the run have committed.
         num_unfinished: files that were unfinished at the last commit.
     """
 
@@ -83,7 +83,7 @@ class PublishedState:
         )
 
     def on_epoch_over(self, epoch: CollectedEpoch) -> None:
-        """An epoch was committed, or had nothing to commit: its reports tell the age of unfinished files."""
+        """An epoch was committed, or had nothing to commit: its reports have the age of unfinished files."""
         self._unfinished_since = {}
         for report in epoch.reports.values():
             for source, listed in report.unfinished_since.items():

@@ -8,8 +8,8 @@ from actors.protocol.barrier import Barrier, Forget, Mutation, Pause, Reread, Re
 class Requests:
     """The mutations of one attempt: how many were asked for, and how many are over.
 
-    A request is over with the epoch that its barrier ends.  One that brings files is over with the next epoch: the
-    files come behind the barrier.
+    A request is over with the epoch that its barrier ends.  A request that adds files is over with the next epoch,
+    since the files follow the barrier.
 
     `paused` and `throttle` are in force behind the last barrier.
     """

@@ -2,8 +2,8 @@
 
 First the new fetch actors are made.  Then the owners open no more files of the vnodes that will move, and report when
 none of these files is open.  The barrier that moves the vnodes follows the last report, so that no file is read twice.
-After half of the patience open files stop at the end of their piece; after all of it the barrier comes in any case, and
-the next owner reads again the rows that were not emitted.
+After half of the patience, open files stop at the end of their piece.  After all of it, the barrier is sent in any
+case, and the new owner reads the rows again that were not emitted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Move:
 class Rescaling:
     """Takes the fetch actors of an attempt from one number to another, one move after the other.
 
-    A name is never used twice: late reports of a fetch actor that has left concern no other one.
+    A name is never used twice: a late report of a fetch actor that has left cannot concern another actor.
 
     `asked` is the number of rescalings asked for, `over` the last of them that is done; the latest one decides.
 

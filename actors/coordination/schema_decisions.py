@@ -43,7 +43,7 @@ class SchemaDecisions:
         return {name: schema for name, schema in self.decided.items() if name not in self.closed}
 
     def propose(self, proposal: ProposeSchema) -> list[CoordinateInstruction]:
-        """Takes the proposal of one of the first files; the last one of a sample decides.
+        """Adds the proposal of one of the first files; the last proposal of a sample decides the schema.
 
         Returns:
             The decisions for the sources that are open from now on; or a request for another file.
@@ -60,7 +60,7 @@ class SchemaDecisions:
         return [DecideSchema(each, self.decided[each]) for each in sorted((before | {source}) - self.closed)]
 
     def add_columns(self, source: str, columns: pa.Schema) -> bool:
-        """Adds columns of a file to the end of its source's schema, without those that another file has added before.
+        """Adds the new columns of a file to the end of its source's schema.
 
         Returns:
             True if the schema has changed.

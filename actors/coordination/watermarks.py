@@ -1,11 +1,11 @@
 """The watermarks of the sources: event times before which no row is expected.
 
-Files come in no order of event time, and a backlog is read in the order of a hash.  So the watermark does not follow
-the rows that came: it moves when everything is finished that was in the bucket at a mark (see `CaughtUp`), to the
-highest event time of the files that were listed up to then, less the lateness of the source.
+Files arrive in no order of event time, and a backlog is read in the order of a hash.  So the watermark does not follow
+single rows.  It moves when everything is finished that was in the bucket at a mark (see `CaughtUp`).  The new watermark
+is the highest event time of the files listed up to the mark, less the lateness of the source.
 
-A mark is made when rows would move the watermark, or when none has come to a source with an `idle` time for so long:
-then the watermark follows the clock, so much behind it.
+A mark is made when rows would move the watermark, or when a source had no rows for its `idle` time.  The watermark of
+an idle source follows the clock, its `idle` time behind.
 
 A watermark never goes back.  It is in force from a barrier on, and part of the epoch that this barrier ends: the same
 commit has it, and the highest event time so far, from which an attempt after a crash goes on.
@@ -88,7 +88,7 @@ class _Source:
             self._mark = self._listed_epoch = self._idle_at = None
 
     def needs_mark(self, now_s: float) -> bool:
-        """Whether the watermark moves when everything is finished up to a mark: by rows that came, or as none come."""
+        """True if a mark would move the watermark: new rows have higher event times, or the source is idle."""
         if self._mark is not None:
             return False
         return highest(self.at, self._next) != self.at or self.idle_in_s(now_s) <= 0.0
@@ -114,7 +114,7 @@ class _Source:
         self._mark = mark
 
     def changed(self, source: str, in_force: int | None) -> SourceWatermark | None:
-        """What the commit of the last epoch has to record; None if that is recorded."""
+        """The row that the commit of the last epoch must record; None if it is recorded already."""
         now = SourceWatermark(source, in_force, highest(self._high, self._later))
         if now == self._committed:
             return None
@@ -164,7 +164,7 @@ class Watermarks:
             now_s: time of the monotonic clock.
 
         Returns:
-            What the commit records.
+            The rows that the commit records.
         """
         delta, epoch = DeltaBuilder(), barrier.epoch.prev
         for name, each in self._sources.items():

@@ -1,4 +1,4 @@
-"""The dispatch step without Ray: each file goes to the fetch actor that owns its vnode, each barrier to all."""
+"""The dispatch step without Ray: sends each file to the fetch actor that owns its vnode, and each barrier to all."""
 
 from __future__ import annotations
 

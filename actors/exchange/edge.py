@@ -69,7 +69,7 @@ class Inlet:
         self._early.setdefault(edge, {})
 
     def receive(self, envelope: Envelope) -> list[Message]:
-        """The messages that are in order now: none, this one, or this one and those that waited for it."""
+        """The messages that are in order now: none, or this message and the messages that waited for it."""
         edge, sequence = envelope.edge, envelope.sequence
         if edge not in self._next:
             raise ProtocolError(f"a message has come on the unknown edge {edge}")

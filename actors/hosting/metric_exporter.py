@@ -28,7 +28,7 @@ class MetricExporter:
         self._made(metric).inc(more, tags={"pipeline": self._pipeline, **labels})
 
     def set_to(self, metric: Metric, value: float, **labels: str) -> None:
-        """A gauge stands at a value."""
+        """Sets a gauge."""
         self._made(metric).set(value, tags={"pipeline": self._pipeline, **labels})
 
     def observe(self, metric: Metric, value: float, **labels: str) -> None:

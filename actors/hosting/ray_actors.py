@@ -63,7 +63,7 @@ class RayActors:
 
 
 def control_options(placement: PlacementSettings, near: str) -> dict[str, Any]:
-    """Options of an actor that computes little: on a node if that has the resources, else on another one."""
+    """Options of an actor that computes little: on a node if it has the resources, else on any node."""
     return {
         **_ONCE,
         **placement.control.options(),

@@ -49,7 +49,7 @@ class RayRuntime:
 
     @property
     def is_busy(self) -> bool:
-        """True while any work runs beside the handlers."""
+        """True while any work runs in the background."""
         return bool(self._tasks)
 
     def notify(
@@ -98,11 +98,11 @@ class RayRuntime:
         """`join` and `watch` notify of it."""
 
     async def _see(self, method: str, answer: Awaitable[object]) -> None:
-        """Waits for the end of a call that was told."""
+        """Waits for the end of a call whose caller does not wait."""
         try:
             await answer
         except ray.exceptions.RayActorError:
-            return  # its death is told to those that watch it
+            return  # the watchers of the actor report its death
         except Exception as error:
             self.on_lost(RunFailedError(f"a call of {method} was lost: {first_line(getattr(error, 'cause', error))}"))
 

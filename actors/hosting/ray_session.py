@@ -31,10 +31,10 @@ class RayStart(Protocol):
         """
 
     def join(self, address: str, options: Mapping[str, Any]) -> None:
-        """Joins the Ray at an address.  Arguments and errors as those of `ray.init`."""
+        """Joins the Ray at an address.  Arguments and errors as in `ray.init`."""
 
     def end(self) -> None:
-        """Ends what was started beside Ray."""
+        """Ends the processes that were started with Ray."""
 
     @property
     def actor_options(self) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def connect_ray(
     if runtime_env:
         options["runtime_env"] = dict(runtime_env)
     joined = ray_address(address)
-    # Ray's own lines, of a node that died, stand in logs.
+    # Without it, Ray writes escape sequences into logs, as on the death of a node.
     os.environ.setdefault("RAY_COLOR_PREFIX", "0")
     start = _fast_ray() if is_fast else PlainRay()
     with _own_sigterm():
@@ -106,7 +106,7 @@ def connect_ray(
             _starts.append(start)
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise RunFailedError(
-                f"there is no Ray cluster at {joined}: {first_line(error)}; start it, or take RAY_ADDRESS and "
+                f"no Ray cluster answers at {joined}: {first_line(error)}; start it, or take RAY_ADDRESS and "
                 "RaySettings(address=...) away to run on this machine alone"
             ) from error
     return True

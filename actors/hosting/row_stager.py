@@ -1,4 +1,4 @@
-"""Stager of a materialized source: its rows go to its dataset, each with its file and its position there."""
+"""Stager of a materialized source: writes its rows to its dataset, each with its file and its position in the file."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class RowStager:
 
 
 def with_lineage(rows: pa.Table, pieces: Sequence[Piece]) -> pa.Table:
-    """Adds the columns of `LINEAGE` before those of the rows."""
+    """Adds the columns of `LINEAGE` before the columns of the rows."""
     filled = [(piece.progress.file, piece.rows) for piece in pieces if piece.rows is not None]
     which = np.repeat(np.arange(len(filled)), [read.table.num_rows for _, read in filled])
     columns = [

@@ -79,7 +79,7 @@ class RunClient:
             )
 
     def watch(self, last: RunState | None = None) -> RunState:
-        """The run's state when it is newer than the last one, at the latest after a second."""
+        """The run's state when it is newer than `last`, at the latest after a second."""
         version, epoch = (-1, 0) if last is None else (last.version, last.epoch)
         state: RunState = _answer(lambda: ray.get(self._coordinator.watch.remote(version, epoch)))
         return state if last is None else state.after(last)

@@ -4,8 +4,8 @@
          ▲                                                   │ failure
          └────────────────── RecoveryPolicy ◄────────────────┘
 
-`recovery.py` takes the root over, which fences every earlier writer, and reads `committed_files.py` and the catalog;
-`seen_names.py` reads the names that were handed on, piece by piece, when the list actors take them;
+`recovery.py` takes the root over, which fences every earlier writer, and reads `committed_files.py` and the catalog.
+`seen_names.py` reads the names that were handed on, one piece for each request of a list actor.
 `catalog_changes.py` compares the catalog with the declaration.  A cold start is a recovery of an empty root.
 
 Invariants: the declaration is checked before the root is taken.  Only committed state is read.  An attempt of a run

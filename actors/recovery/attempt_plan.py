@@ -27,7 +27,7 @@ class Poisoned:
 
     Args:
         reason: for people.
-        rows: its committed rows, as far as the failed attempts have told; with more of them it is not to blame.
+        rows: its committed rows, as the failed attempts reported; a file with more rows is not to blame.
     """
 
     reason: str
@@ -53,7 +53,7 @@ class AttemptPlan:
         alone_s: seconds at the beginning in which one view is computed at a time.
         spent: source → LIST requests of the last hour, see `RequestBudget`.
         num_fetchers: number of fetch actors of the last attempt; None for the fewest.
-        fetcher_bounds: the fewest and the most fetch actors; None for those of the settings.
+        fetcher_bounds: the fewest and the most fetch actors; None to use the settings.
         flow: the pause and the throttle that are in force from the first barrier on.
         began_at: time at which the run began; the sources that it adds are declared since then.
     """

@@ -35,7 +35,7 @@ class CatalogChanges:
     Args:
         committed: the catalog as of the last commit.
 
-    `is_changed` says whether the next commit has anything to carry; `watermarks` are those of the last commit.
+    `is_changed` is True if the next commit has changes; `watermarks` are as of the last commit.
     """
 
     def __init__(self, committed: Catalog) -> None:
@@ -65,7 +65,7 @@ class CatalogChanges:
         Raises:
             RootMismatchError: the root belongs to another pipeline.
             DefinitionChangedError: a source has another URL, format, pattern or schema than before, or the ANSI mode
-                is another one.
+                has changed.
             SchemaError: a declared column has the name of a metadata column.
         """
         self._declare_pipeline(definition)
@@ -76,7 +76,7 @@ class CatalogChanges:
                 self.put_view(replace(view, stopped_epoch=committed_epoch))
 
     def set_schema(self, source: str, schema: pa.Schema) -> None:
-        """Decides the schema of a source for ever; later ones only add columns to its end."""
+        """Decides the schema of a source for ever; later changes only add columns to its end."""
         self.schemas[source] = schema
         self._put_source(replace(self._sources[source], schema=schema.serialize().to_pybytes()))
 
@@ -86,7 +86,7 @@ class CatalogChanges:
         return {name: source.not_before for name, source in self._sources.items()}
 
     def put_unmatched(self, columns: Iterable[UnmatchedColumn]) -> list[UnmatchedColumn]:
-        """Notes columns that files and sources do not share.  Returns those that are not in the catalog yet."""
+        """Notes columns that files and sources do not share.  Returns the columns that are new in the catalog."""
         new = []
         for column in columns:
             key = _unmatched_key(column)
@@ -113,7 +113,7 @@ class CatalogChanges:
         self.is_changed = True
 
     def expect(self, changed: Mapping[str, ViewExpectations | None]) -> None:
-        """Changes the expectations of views; None for a view that has none any more."""
+        """Changes the expectations of views; None removes them."""
         for view, expectations in changed.items():
             if expectations is not None:
                 self.expectations[view] = expectations
@@ -127,10 +127,10 @@ class CatalogChanges:
         return gate_of(self.expectations.values())
 
     def take_delta(self, views: Iterable[CatalogView], dropped: Iterable[str] = ()) -> Delta:
-        """Changes since the last call, with those of the epoch that takes them.
+        """Changes since the last call, and the changes of views in this epoch.
 
         Args:
-            views: those that begin or change with the epoch.
+            views: the views that begin or change with the epoch.
             dropped: names of views that end with it.
         """
         for name in dropped:
@@ -178,7 +178,7 @@ class CatalogChanges:
         if kept is None:
             self.set_schema(source.name, declared)
         elif list(kept)[: len(declared)] != list(declared):
-            # Behind the declared columns are those that were added.
+            # Added columns follow the declared columns.
             raise DefinitionChangedError(
                 f"source {source.name} has the schema ({_columns(kept)}) and is now declared with "
                 f"({_columns(declared)}); declare it as it was, or under another name"

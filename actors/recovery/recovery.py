@@ -45,10 +45,10 @@ class RecoveredState(CommittedFiles):
     unacknowledged: Sequence[EpochRecord]
 
     def poisoned(self, accused: Mapping[FileKey, Poisoned]) -> dict[FileKey, str]:
-        """The versions that are given up, and the reasons: not those with rows that were committed since.
+        """The versions that are given up, and the reasons: without versions of which rows were committed since.
 
         Args:
-            accused: those that earlier attempts have accused, see `AttemptPlan`.
+            accused: the versions that earlier attempts have accused, see `AttemptPlan`.
         """
         rows = {each.key: each.row_offset for each in self.unfinished}
         return {file: each.reason for file, each in accused.items() if rows.get(file, each.rows) <= each.rows}
@@ -67,7 +67,7 @@ def check(definition: PipelineDefinition, root: Root, *, holds_back: bool = Fals
     """Compares a declaration with the root, without changing anything.
 
     Args:
-        holds_back: whether a view of it holds results back, so that the tag `published` is that of the gate.
+        holds_back: whether a view of it holds results back, so that the gate owns the tag `published`.
 
     Returns:
         Source → schema, of the sources whose schema is decided or declared.

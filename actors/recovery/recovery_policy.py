@@ -178,7 +178,7 @@ class RecoveryPolicy:
             self._shrink(state.files_in_flight)
 
     def _accuse(self, error: Exception, suspects: Mapping[FileKey, int]) -> None:
-        """Counts the versions of one path, and poisons those that are at the same row as in the failures before."""
+        """Counts failures of the versions of one path; poisons versions that were at the same row in each failure."""
         for file, rows in suspects.items():
             before = self._alone.get(file)
             tries = before.tries + 1 if before is not None and before.rows == rows else 1

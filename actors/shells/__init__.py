@@ -8,7 +8,7 @@ reaches the world: Ray and asyncio in production (`actors/hosting`), events of a
 collaborators (pages of a listing, files, blocks, a queue of events, the root) are passed in.
 
     runtime.py            Runtime, Actor, Event, Timer      the world as a shell sees it
-    shell.py              Shell                             one guard, timers, work beside the handlers
+    shell.py              Shell                             one guard, timers, work in the background
     actor_shell.py        ActorShell                        edges, reports, staging; the flow's instructions
     exchange_shells.py    DispatcherShell, MergerShell
     list_shell.py         ListShell

@@ -1,4 +1,4 @@
-"""The actors of one attempt: made together, connected, and told the coordinator's decisions.
+"""The actors of one attempt: made together, connected, and notified of the coordinator's decisions.
 
 References belong to one attempt, so that nothing of an old attempt can write into a new one.
 """
@@ -172,7 +172,7 @@ class ActorGroup:
             await each
 
     def prepare_move(self, number: int, before: VnodeMapping, after: VnodeMapping, *, rest: bool) -> None:
-        """Tells the owners of vnodes which of them are about to move."""
+        """Notifies the owners of vnodes that are about to move."""
         for name in before.owners:
             vnodes = before.moves_from(name, after).keys()
             self._runtime.notify(self._fetchers[name], FetchShell.on_moving, number, frozenset(vnodes), rest)
@@ -187,30 +187,30 @@ class ActorGroup:
             self._runtime.notify(lister, Receiver.receive, self._barrier_edges[source].send(barrier))
 
     def decide_schema(self, source: str, schema: pa.Schema) -> None:
-        """Tells a source's schema to its list actor and to the fetch actors."""
+        """Sends a source's schema to its list actor and to the fetch actors."""
         self._schemas[source] = schema
         for fetcher in self._fetchers.values():
             self._runtime.notify(fetcher, FetchShell.schema, source, schema)
         self._runtime.notify(self._lists[source], ListShell.schema, True)
 
     def read_columns(self, columns: Mapping[str, Sequence[str]]) -> None:
-        """Tells the fetch actors which columns of each source are of use."""
+        """Sends the used columns of each source to the fetch actors."""
         self._columns |= columns
         for fetcher in self._fetchers.values():
             self._runtime.notify(fetcher, FetchShell.read_columns, columns)
 
     def mark(self, mark: int) -> None:
-        """Asks every list actor for a report when it has handed on what is there now."""
+        """Requests a report of every list actor when it has handed on all files that exist now."""
         for lister in self._lists.values():
             self._runtime.notify(lister, ListShell.mark, mark)
 
     def committed(self, epoch: int) -> None:
-        """Tells the list actors of sources with a queue of events that an epoch is committed."""
+        """Notifies the list actors of sources with a queue of events that an epoch is committed."""
         for source in self._sources_with_events:
             self._runtime.notify(self._lists[source], ListShell.committed, epoch)
 
     def try_next_file(self, source: str) -> None:
-        """None of the files that were to show a source's schema could be read: the next ones go ahead."""
+        """Sends the next files of a source ahead, since no file of the sample has shown a schema."""
         self._runtime.notify(self._lists[source], ListShell.schema, False)
 
     async def _hand_names(self, seen: SeenNames) -> None:

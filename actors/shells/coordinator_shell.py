@@ -88,7 +88,7 @@ class CoordinatorShell(Shell[CoordinateInstruction]):
         self._watches: dict[str, Event] = {}
 
     async def start(self) -> Recovered:
-        """Takes the root over, recovers what is committed, and lets the flow begin."""
+        """Takes the root over, recovers the committed state, and starts the flow."""
         from actors.coordination.coordinate_executor import CoordinateExecutor
         from actors.recovery.recovery import recover
         from actors.shells.actor_group import ActorGroup

@@ -122,7 +122,7 @@ class ListShell(ActorShell[ListInstruction]):
     Args:
         open_root: opens the root of the pipeline.
         start: the source, and where its work begins.
-        events: its queue; None if the source has none.
+        events: the queue of events; None for a source without notifications.
         must_settle: see `ListExecutor`.
         deletions: the files that the run has deleted in the source; None if the run cannot delete files.
     """
@@ -204,7 +204,7 @@ class ListShell(ActorShell[ListInstruction]):
             self.do(self._executor.on_schema(found, self.now_s()))
 
     async def mark(self, mark: int) -> None:
-        """Asks for a report when everything that is there now has been handed on."""
+        """Requests a report when all files that exist now are handed on."""
         with self.guard():
             self.do(self._executor.on_mark(mark, self.now_s()))
 
@@ -256,7 +256,7 @@ class ListShell(ActorShell[ListInstruction]):
                 self._log.warning(
                     "removals are paused: the rows of missing files stay in the views",
                     source=self._start.source.name, missing=paused, files=known,
-                    next_step="bring the files back, or let them go with `slackwater allow-removals`",
+                    next_step="bring the files back, or accept their removal with `slackwater allow-removals`",
                 )  # fmt: skip
             case Receive() | LookAt() | DeleteMessages() | ExtendMessages() | ReleaseMessages():
                 if self._events is None:

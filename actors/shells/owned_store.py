@@ -26,7 +26,7 @@ class OwnedRoot(Root, VacuumRoot, Protocol):
 
 
 class OwnedStore:
-    """Commits, folds, expires and vacuums for the coordinator, in threads beside its handlers.
+    """Commits, folds, expires and vacuums for the coordinator, in threads.
 
     Args:
         store: the handle that won the head.
@@ -77,7 +77,7 @@ class OwnedStore:
             return await self._runtime.in_thread(partial(action, self._store))
 
     async def vacuum(self) -> Vacuumed:
-        """All upkeep that can be done now, beside the commits.  Errors as `Housekeeping.run`."""
+        """All upkeep that can be done now, while commits continue.  Errors as `Housekeeping.run`."""
         async with self._upkeep:
             housekeeping = self._new_housekeeping(0.0)
             while (staged := await self._runtime.in_thread(partial(housekeeping.stage, self._store))) is not None:
@@ -85,7 +85,7 @@ class OwnedStore:
             return await self._runtime.in_thread(housekeeping.vacuum)
 
     async def keep_house(self) -> None:
-        """Never returns: upkeep that is due after a commit is prepared beside the next commits, and shown between two.
+        """Never returns: prepares upkeep while commits continue, and commits it between two epochs.
 
         A root that does not answer puts the upkeep off; errors of a commit are raised.
         """
@@ -120,7 +120,9 @@ class OwnedStore:
                     )  # fmt: skip
             except StorageError as error:
                 log.warning(
-                    "what the vacuum left is deleted by the next one", epoch=self._store.head.epoch, error=str(error)
+                    "a vacuum is incomplete; the next vacuum deletes the rest",
+                    epoch=self._store.head.epoch,
+                    error=str(error),
                 )
 
     def _new_housekeeping(self, interval_s: float) -> Housekeeping:

@@ -1,4 +1,4 @@
-"""The world as a shell sees it: other actors, time, threads, and work beside the handlers."""
+"""The world as a shell sees it: other actors, time, threads, and work in the background."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Runtime(Protocol):
         log: the actor's log.
         report_every_s: seconds between two progress reports of an actor, at least.
         lost_after_s: seconds after which a message counts as lost when later messages of its edge have come.
-        on_lost: hears of each told call that was not carried out though its actor lives; a shell sets it.
+        on_lost: called for each `notify` that a living actor did not carry out; a shell sets it.
         staged_from_bytes: a larger delta of an epoch goes to the store itself.
     """
 
@@ -123,7 +123,7 @@ class Runtime(Protocol):
     ) -> Awaitable[_Answer]:
         """Calls a method of another actor at once; the answer may be awaited later.
 
-        The answer raises what the method raised, or `ActorDiedError`.
+        The answer raises the error of the method, or `ActorDiedError`.
         """
         ...
 
@@ -132,7 +132,7 @@ class Runtime(Protocol):
         ...
 
     def beside(self, work: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
-        """Runs a coroutine beside the handlers; it raises nothing."""
+        """Runs a coroutine concurrently with the handlers; it must not raise."""
         ...
 
     async def in_thread(self, work: Callable[[], _Answer], threads: str | None = None) -> _Answer:

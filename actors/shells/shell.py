@@ -1,4 +1,4 @@
-"""A shell: one guard for every handler and timer, and work beside the handlers.
+"""A shell: one guard for every handler and timer, and work in the background.
 
 Everything of one actor runs on its one event loop, so a handler is interrupted only where it awaits; a call that takes
 long runs in a thread and comes back as an event.
@@ -31,7 +31,7 @@ class Shell(Generic[_Step]):
         return ()
 
     def after_instructions(self) -> None:
-        """The executor has changed: tells those that watch it."""
+        """The executor has changed: wakes the callers that watch it."""
 
     def fail(self, error: Exception) -> None:
         """Ends the work of the shell with an error."""
@@ -50,11 +50,11 @@ class Shell(Generic[_Step]):
         return self._runtime.clock.monotonic()
 
     def guard(self) -> _Guard:
-        """The edge of the shell: an error inside fails the shell.  No caller waits for it, and a timer has none."""
+        """The edge of the shell: an error inside fails the shell.  Messages and timers have no caller."""
         return _Guard(self)
 
     def beside(self, work: Callable[..., Coroutine[Any, Any, object]], *arguments: Any) -> Event:
-        """Runs a coroutine in the guard, beside the handlers.  Returns the flag of its end."""
+        """Runs a coroutine in the guard, concurrently with the handlers.  Returns the flag of its end."""
         ended = self._runtime.event()
         self._runtime.beside(self._guarded, work, arguments, ended)
         return ended

@@ -253,7 +253,7 @@ class Backfills:
         if piece is None:
             if backfill.is_blocked:
                 _log.warning(
-                    "a view is not shown: files that it needs are gone or have changed",
+                    "a view is not shown: files that it needs are deleted or have changed",
                     epoch=backfill.pinned_epoch, view=backfill.plan.name, files=len(backfill.missing),
                     first_file=backfill.missing[0],
                     next_step='bring them back and start again, or declare it with on_missing="allow"',
