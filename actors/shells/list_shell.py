@@ -154,7 +154,7 @@ class ListShell(ActorShell[ListInstruction]):
 
     def _new_executor(self) -> ListExecutor:
         start, events, now_s = self._start, self._events, self.now_s()
-        source, path_filter = start.source, PathFilter(start.source.pattern)
+        source, path_filter = start.source, start.source.path_filter
         wait_s = None
         if events is not None:
             wait_s = wait_for_listing_s(start.listed, source, events.queue_url, self._runtime.clock.now())

@@ -18,6 +18,7 @@ from actors.schemas.conform import Timestamps
 from actors.settings import require_one_of
 from actors.sources.discovery import Discovery, Listing, Notifications
 from actors.sources.event_time import EventTime
+from actors.sources.path_filter import PathFilter
 from actors.sources.row_key import METADATA as OF_KEYS
 from actors.sources.row_key import Key
 from state.errors import SettingsError
@@ -31,10 +32,10 @@ METADATA = ("path", "size", "last_modified", "etag", "row", "epoch")
 """Metadata of a row, in columns `_path`, `_size` and so on: the URL, size in bytes, modification time and etag of its
 file, its position in the file (from 0), and the epoch that ingested it."""
 RULES = 2
-"""The newest version of the reading rules: the defaults that decide values, such as the texts that stand for null.
+"""The newest version of the reading rules: the defaults that decide values or files.
 
     1   the rules of the roots whose sources have no version recorded
-    2   names of columns match in any case
+    2   names of columns match in any case; directories that start with `_` or `.`, and unfinished files, are hidden
 """
 
 
@@ -166,6 +167,11 @@ class SourceDefinition:
         return "any_case" if self.rules > 1 else "exact"
 
     @property
+    def path_filter(self) -> PathFilter:
+        """The filter of listed names."""
+        return PathFilter(self.pattern, hides_directories=self.rules > 1)
+
+    @property
     def required(self) -> tuple[str, ...]:
         """The columns in which every row must have a value."""
         of_key = () if self.key is None else self.key.required
@@ -231,6 +237,12 @@ class SourceDefinition:
         recorded = SourceDefinition.of_json(self.name, text)
         evolution = self.schema_evolution or recorded.schema_evolution
         return replace(self, rules=recorded.rules, schema_evolution=evolution)
+
+
+def recorded_filter(text: str) -> PathFilter:
+    """The filter of listed names of a source, by its definition in the catalog."""
+    recorded = json.loads(text)
+    return PathFilter(recorded["pattern"], hides_directories=recorded.get("rules", 1) > 1)
 
 
 def changed_arguments(before: str, now: str) -> list[str]:

@@ -29,7 +29,7 @@ class NamedFiles:
     def __init__(self, file: str, urls: Mapping[str, str]) -> None:
         self._file, self._urls = file, urls
         self._url = Location(file).url if "://" in file or file.startswith("/") else None
-        self._glob = PathFilter(file) if self._url is None else None
+        self._glob = PathFilter(file, hides_directories=False) if self._url is None else None
 
     def has(self, source: str, path: str) -> bool:
         if self._glob is None:

@@ -60,7 +60,8 @@ def _may_share_files(first: _Placed, second: _Placed) -> bool:
     """False if the pattern of the outer source accepts nothing in the inner one."""
     outer, inner = (first, second) if first[1].contains(second[1]) else (second, first)
     path = outer[1].path_to(inner[1])
-    return not path or PathFilter(outer[0].pattern).may_accept_below(path)
+    # An older source reads hidden directories too.
+    return not path or PathFilter(outer[0].pattern, hides_directories=False).may_accept_below(path)
 
 
 EXCEPTIONS: Mapping[_Pair, OverlapRule] = {

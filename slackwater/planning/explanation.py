@@ -11,7 +11,6 @@ from typing import Literal
 from actors.files import FileVersion
 from actors.objects.object_store import ObjectStore
 from actors.recovery.recovery import check
-from actors.sources.path_filter import PathFilter
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import SourceDefinition, event_columns, row_keys
 from slackwater.planning.shown_schema import shown_schema
@@ -171,7 +170,7 @@ def _explain(planner: ViewPlanner, plan: ViewPlan, plans: Sequence[ViewPlan], to
 
 def listed(source: SourceDefinition) -> Iterator[FileVersion]:
     """The files of a source that match its pattern, in the order of the listing."""
-    accepts = PathFilter(source.pattern).accepts
+    accepts = source.path_filter.accepts
     for page in ObjectStore(source.location).list_pages():
         for path, etag, size, last_modified in page.objects():
             if accepts(path):

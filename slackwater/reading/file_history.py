@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import pyarrow.compute as pc
 
 from actors.objects.object_store import ObjectStore
-from actors.sources.path_filter import PathFilter
+from actors.sources.source import recorded_filter
 from slackwater.reading.tables.expectation_table import violation_lines
 from slackwater.reading.tables.file_table import VERSION_COLUMNS, FileStatus, read_files, source_url
 from slackwater.reading.tables.handled_table import handled_lines, waiting_lines
@@ -314,12 +314,15 @@ def _of_skipped(candidate: _Candidate, store: StateStore) -> FileHistory | None:
 
 def _of_unlisted(candidate: _Candidate, root: Location, discovery: SourceDiscovery, now: datetime) -> FileHistory:
     url, name = candidate.url, candidate.source.name
-    pattern = json.loads(candidate.source.definition)["pattern"]
-    reason = PathFilter(pattern).reason(candidate.relative)
+    reason = recorded_filter(candidate.source.definition).reason(candidate.relative)
     if reason == "hidden":
-        text = f"{url} is hidden: names that start with `_` or `.` are skipped unless the pattern names them."
+        text = (
+            f"{url} is hidden: names and directories that start with `_` or `.`, and unfinished files such as `*.tmp`, "
+            "are skipped unless the pattern names them."
+        )
         return FileHistory(url, name, reason, text)
     if reason is not None:
+        pattern = json.loads(candidate.source.definition)["pattern"]
         return FileHistory(url, name, reason, f"{url} does not match the pattern {pattern!r} of source {name}.")
     how, never, not_yet = discovery.text(now), "was never listed", "no listing has found it yet"
     if discovery.progress.queue is not None:

@@ -23,7 +23,6 @@ from actors.recovery.committed_files import CommittedFiles
 from actors.settings import FetchSettings, RequestSettings
 from actors.sources.discovery import Notifications
 from actors.sources.foreign_tables import ForeignTables
-from actors.sources.path_filter import PathFilter
 from actors.sources.source import SourceDefinition
 from slackwater.extensions.planned_files import NO_FILES, Files
 from slackwater.planning.dry_run.prices import DAY_S, HOUR_S, Prices, Requests, idle_queue_requests
@@ -164,7 +163,7 @@ class SourceSurvey:
     def __init__(self, source: SourceDefinition, known: KnownSource, settings: FetchSettings, prices: Prices) -> None:
         self._source, self._known, self._settings, self._prices = source, known, settings, prices
         self._store = ObjectStore(source.location, requests=settings.requests, max_attempts=settings.max_attempts)
-        self._filter = PathFilter(source.pattern)
+        self._filter = source.path_filter
         files = known.files
         waiting = [each.file.path for each in files.unfinished if each.file.source == source.name]
         self._waiting = pa.array(waiting, pa.string())

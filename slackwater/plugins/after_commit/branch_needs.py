@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from actors.sources.path_filter import PathFilter
-from actors.sources.source import SourceDefinition
+from actors.sources.source import SourceDefinition, recorded_filter
 from slackwater.plugins.after_commit.due_files import DueFile
 from state.errors import StoreNotFoundError
 from state.location import Location
@@ -31,24 +31,24 @@ class BranchReader:
         epoch: the epoch of the root at which the branch began.
         waits: why the branch keeps every file that was finished after `epoch`; empty if it keeps only the files that it
             has not read.
+        path_filter: the names that the source of the branch reads.
     """
 
     branch: str
     state: StateStore | None
     source: str
     epoch: int
-    pattern: str = "**"
+    path_filter: PathFilter = PathFilter()
     waits: str = ""
 
     def lacks(self, files: Sequence[DueFile]) -> list[DueFile]:
         """The files that the branch still needs."""
         if self.state is None or self.waits:
             return [each for each in files if each.epoch > self.epoch]
-        accepts = PathFilter(self.pattern).accepts
         wanted = {
             encode_key(self.source, each.file.path, each.file.version): each
             for each in files
-            if accepts(each.file.path)
+            if self.path_filter.accepts(each.file.path)
         }
         ledger = self.state.scan("ledger", keys=[*wanted], fields=["status"])
         rows = zip(ledger["key"].to_pylist(), ledger["status"].to_pylist(), strict=True)
@@ -115,7 +115,7 @@ def _readers(
         waits = "" if relation is Relation.EQUAL else f"its source {name} reads {url}"
         if not is_stored and (view := _unfinished_view(state, catalog, name)):
             waits = f"its view {view} has failed, or is being built"
-        found.append(BranchReader(branch.name, state, name, branch.epoch, other["pattern"], waits))
+        found.append(BranchReader(branch.name, state, name, branch.epoch, recorded_filter(recorded.definition), waits))
     for below in branches_of(state.head.tags).values():
         if not below.is_dropping:
             found += _readers(location, below, source, open_branch)

@@ -12,7 +12,6 @@ from actors.notifications.message_queue import MessageQueue
 from actors.objects.object_store import ObjectStore
 from actors.objects.store_errors import ask_store
 from actors.sources.discovery import Notifications
-from actors.sources.path_filter import PathFilter
 from actors.sources.source import SourceDefinition
 from slackwater.plugins.doctor.finding import Finding, remedy_of
 from state.capabilities.probe import CONSEQUENCES, ROOT_NEEDS, probe
@@ -125,7 +124,7 @@ class SourceAccessCheck:
                 yield Finding.wrong(about, str(error), remedy_of(error))
 
     def _listed_and_read(self) -> Finding:
-        source, accepts = self._source, PathFilter(self._source.pattern).accepts
+        source, accepts = self._source, self._source.path_filter.accepts
         names = 0
         for page in islice(ObjectStore(source.location).list_pages(), _PAGES):
             for path, _, size, _ in page.objects():
