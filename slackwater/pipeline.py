@@ -160,7 +160,8 @@ class Pipeline:
             format: `"parquet"`, `"avro"`, `"orc"`, `"csv"`, `"json"` (one object per line; also `"jsonl"` or
                 `"ndjson"`), `"debezium"` (one change per line, see `Debezium`), `"text"` (one row per line), or an
                 object with options: `Csv(delimiter=";")`.
-            pattern: a glob for names below the URL; names that start with `_` or `.` match only if it names them.
+            pattern: a glob for names below the URL; names and directories that start with `_` or `.`, and
+                unfinished files such as `*.tmp`, match only if it names them.
             schema: a pyarrow schema or DDL text (`"id bigint, at timestamp"`), or a `Schema(...)`, which also has the
                 treatment of other columns; None takes the schema of the first files.
             discovery: the way to find new files: `Listing(...)`, or `Notifications(...)` for a bucket of `s3://` that

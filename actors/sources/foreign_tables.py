@@ -83,7 +83,8 @@ class ForeignTables:
                 place = f"{self._url}/{directory}" if directory else self._url
                 self._pause(
                     f"{visible(place)} is {sign.kind} ({visible(sign.path)})",
-                    "move it, give the source another URL, or a pattern that leaves the directory out",
+                    f"read {sign.instead}, or move it, give the source another URL, or a pattern that leaves the "
+                    "directory out",
                 )
                 return
 

@@ -145,4 +145,4 @@ def _may_be_hidden(paths: pa.StringArray) -> bool:
         return True
     names = text[borders[0] : borders[-1]]
     after_slash = np.flatnonzero(names[:-1] == _SLASH) + 1
-    return bool(_IS_FIRST[names[after_slash]].any()) or _INSIDE in memoryview(names).tobytes()
+    return bool(_IS_FIRST[names[after_slash]].any()) or _INSIDE in names.tobytes()

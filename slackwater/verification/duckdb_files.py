@@ -18,6 +18,7 @@ _SIGNATURES = (
     (b"\x28\xb5\x2f\xfd", "zstd"),
     (b"BZh", "bzip2"),
     (b"\x04\x22\x4d\x18", "lz4"),
+    (b"\xfd7zXZ\x00", "xz"),
 )
 _DECOMPRESSED = ("none", "gzip", "zstd")
 _UTF8 = ("utf-8", "utf-8-sig", "ascii")

@@ -16,25 +16,29 @@ import pyarrow.compute as pc
 from state.places.marker import MARKER
 
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_FILES = "Parquet files that a job writes from its new rows"
+_VIEWS = "its views with `slackwater.open`"
 _SIGNS = (
-    (MARKER.encode(), rf"{re.escape(MARKER)}", "a root or a published table of Slackwater"),
+    (MARKER.encode(), rf"{re.escape(MARKER)}", "a root or a published table of Slackwater", _VIEWS),
     # A root that an earlier version wrote.
-    (b"state.lance/_versions/", r"state\.lance/_versions/d?\d+\.manifest", "a root of Slackwater"),
-    (b"_versions/", r"_versions/d?\d+\.manifest", "a Lance dataset"),
-    (b"_delta_log/", r"_delta_log/(?:\d{20}\.[\w.-]*(?:json|parquet)|_last_checkpoint)", "a Delta table"),
+    (b"state.lance/_versions/", r"state\.lance/_versions/d?\d+\.manifest", "a root of Slackwater", _VIEWS),
+    (b"_versions/", r"_versions/d?\d+\.manifest", "a Lance dataset", _FILES),
+    (b"_delta_log/", r"_delta_log/(?:\d{20}\.[\w.-]*(?:json|parquet)|_last_checkpoint)", "a Delta table", _FILES),
     # `v3.metadata.json` of Hadoop's tables, `00003-<uuid>.metadata.json` of catalogs.
     (
         b".metadata.json",
         rf"metadata/(?:v\d+|\d{{5,}}-{_UUID})(?:\.gz)?\.metadata\.json(?:\.gz)?",
         "an Iceberg table",
+        _FILES,
     ),
-    (b".hoodie", r"\.hoodie(?:/.*|_partition_metadata)", "a Hudi table"),
+    (b".hoodie", r"\.hoodie(?:/.*|_partition_metadata)", "a Hudi table", _FILES),
 )
-"""Bytes that each sign has, for a search in all names at once; the form of its path, and the kind of place."""
+"""Bytes that each sign has, for a search in all names at once; the form of its path, the kind of place, and what to read
+instead."""
 
-_NEEDLES = tuple(dict.fromkeys(needle for needle, _, _ in _SIGNS))
-_ANY = rf"(?s)(?:^|/)(?:{'|'.join(form for _, form, _ in _SIGNS)})$"
-_FORMS = tuple((re.compile(rf"(?s)(?:(?P<directory>.*)/)?{form}"), kind) for _, form, kind in _SIGNS)
+_NEEDLES = tuple(dict.fromkeys(needle for needle, *_ in _SIGNS))
+_ANY = rf"(?s)(?:^|/)(?:{'|'.join(form for _, form, *_ in _SIGNS)})$"
+_FORMS = tuple((re.compile(rf"(?s)(?:(?P<directory>.*)/)?{form}"), kind, instead) for _, form, kind, instead in _SIGNS)
 
 
 @dataclass(frozen=True)
@@ -44,20 +48,22 @@ class TableSign:
     Args:
         directory: the directory of the table, relative to the listed location; empty for the location itself.
         kind: the kind of the directory, in words.
+        instead: what to read instead of its files, in words.
     """
 
     directory: str
     path: str
     kind: str
+    instead: str = _FILES
 
 
 def sign_of(path: str) -> TableSign | None:
     """The sign that a path is; None for another path."""
     if not any(needle.decode() in path for needle in _NEEDLES):
         return None
-    for form, kind in _FORMS:
+    for form, kind, instead in _FORMS:
         if match := form.fullmatch(path):
-            return TableSign(match["directory"] or "", path, kind)
+            return TableSign(match["directory"] or "", path, kind, instead)
     return None
 
 

@@ -18,6 +18,24 @@ _FETCHES = "tests/actors/fetching/test_fetch_executor.py"
 
 PLACE_MUTANTS = (
     Mutant(
+        "files below a hidden directory are read",
+        "actors/sources/path_filter.py",
+        (("        return any(map(self._hides_below, directories))\n", "        return False\n"),),
+        shown_by="tests/actors/sources/test_path_filter.py",
+    ),
+    Mutant(
+        "a page with a hidden directory is not searched for it",
+        "actors/sources/path_filter.py",
+        (("bool(_IS_FIRST[names[after_slash]].any()) or ", ""),),
+        shown_by="tests/actors/sources/test_path_filter.py",
+    ),
+    Mutant(
+        "an older source hides directories",
+        "actors/sources/source.py",
+        (('hides_directories=recorded.get("rules", 1) > 1)', 'hides_directories=True)'),),
+        shown_by="tests/actors/sources/test_source.py",
+    ),
+    Mutant(
         "a queue belongs to every root of one URL",
         "actors/notifications/message_queue.py",
         (("return self.root == other.root and is_identical", "return self.root == other.root"),),

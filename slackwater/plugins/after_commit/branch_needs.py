@@ -17,6 +17,7 @@ from state.tables.catalog import Catalog
 from state.tables.keys import encode_key
 from state.upkeep.branches import Branch, branch_location, branches_of
 
+_EVERY_NAME = PathFilter()
 _READ = ("done", "replaced", "forgotten")
 
 
@@ -38,7 +39,7 @@ class BranchReader:
     state: StateStore | None
     source: str
     epoch: int
-    path_filter: PathFilter = PathFilter()
+    path_filter: PathFilter = _EVERY_NAME
     waits: str = ""
 
     def lacks(self, files: Sequence[DueFile]) -> list[DueFile]:

@@ -24,6 +24,7 @@ from tests.actors.flow import AT, INITIAL, barrier, delta_rows, file, lister, of
 from tests.actors.notifications.bucket_events import direct, record
 
 LOG = "t/_delta_log/00000000000000000000.json"
+DATA = "t/part-0.parquet"
 
 
 def paths(instructions: list[ListInstruction]) -> list[str]:
@@ -49,14 +50,15 @@ def test_a_table_in_the_listing_pauses_the_source_before_a_file_of_the_page_is_h
     assert sent(found) == []
     (told,) = of(ReportPause, found)
     assert told.reason is not None and told.reason == executor.progress().paused
-    assert told.reason.startswith(f"s3://raw/t is a Delta table ({LOG}): its files are not read as data; move it")
+    assert told.reason.startswith(f"s3://raw/t is a Delta table ({LOG}): its files are not read as data; read ")
+    assert "Parquet files that a job writes from its new rows, or move it, give the source another URL" in told.reason
     assert delta_rows(executor.on_barrier(barrier(1), 0.0), "seen") == []
 
 
 def test_a_pause_is_told_once_and_ends_with_a_listing_without_the_table() -> None:
     executor = began()
-    listed(executor, ("a.csv", LOG))
-    assert of(ReportPause, listed(executor, ("a.csv", LOG), now_s=10.0)) == []
+    listed(executor, ("a.csv", LOG, DATA))
+    assert of(ReportPause, listed(executor, ("a.csv", LOG, DATA), now_s=10.0)) == []
     ended = listed(executor, ("a.csv",), now_s=20.0)
     assert of(ReportPause, ended) == [ReportPause(None)] and executor.progress().paused is None
     assert of(ReadPage, ended)[-1] == ReadPage(first=True, most=8), "it lists at once"
@@ -65,10 +67,10 @@ def test_a_pause_is_told_once_and_ends_with_a_listing_without_the_table() -> Non
 
 def test_a_paused_source_is_listed_again_and_reads_nothing_meanwhile() -> None:
     executor = began()
-    assert of(WakeAt, listed(executor, (LOG,))) == [WakeAt(10.0)]
+    assert of(WakeAt, listed(executor, (LOG, DATA))) == [WakeAt(10.0)]
     assert of(ReadPage, executor.on_time(10.0)) == [ReadPage(first=True, most=8)]
     assert sent(executor.on_page(page("a.csv"), 10.0)) == [], "the log may be on a later page"
-    assert sent(executor.on_page(page(LOG), 10.0)) == []
+    assert sent(executor.on_page(page(LOG, DATA), 10.0)) == []
     assert executor.progress().paused is not None
 
 
@@ -76,7 +78,7 @@ def test_unsent_files_are_dropped_by_a_pause() -> None:
     executor = began(order="name")
     executor.on_page(page("a.csv"), 0.0)
     assert executor.progress().held == 1, "files that are read in order wait for the end of the listing"
-    assert sent(listed(executor, (LOG,))) == [] and executor.progress().held == 0
+    assert sent(listed(executor, (LOG, DATA))) == [] and executor.progress().held == 0
     listed(executor, ("a.csv",), now_s=10.0)
     assert paths(listed(executor, ("a.csv",), now_s=10.0)) == ["a.csv"]
 
@@ -124,7 +126,9 @@ def test_no_missing_file_leaves_the_views_while_the_source_is_paused() -> None:
     listed(executor, ("a", "b"))
     executor.on_barrier(barrier(1), 0.0)
     listed(executor, ("b",), now_s=10.0)
-    assert of(FindDeleted, listed(executor, (LOG,), now_s=20.0)) == [], "a listing that counts would confirm the loss"
+    assert of(FindDeleted, listed(executor, (LOG, DATA), now_s=20.0)) == [], (
+        "a listing that counts would confirm the loss"
+    )
 
 
 @pytest.mark.parametrize("is_paused", [False, True])
@@ -134,7 +138,7 @@ def test_an_answer_about_missing_files_that_comes_late_removes_nothing(is_paused
     executor.on_barrier(barrier(1), 0.0)
     listed(executor, ("b",), now_s=10.0)
     assert of(FindDeleted, listed(executor, ("b",), now_s=20.0)), "two listings lack it"
-    listed(executor, (LOG if is_paused else "b",), now_s=30.0)
+    listed(executor, (LOG, DATA) if is_paused else ("b",), now_s=30.0)
     late = DeletedFound(5, {path_fingerprint("s", "a"): (DeletedFile("s", "a", file("a").version),)})
     removed = [each for each in sent(executor.on_deleted(late)) if isinstance(each, DeletedFiles)]
     assert bool(removed) != is_paused
@@ -142,7 +146,7 @@ def test_an_answer_about_missing_files_that_comes_late_removes_nothing(is_paused
 
 def test_a_run_that_ends_when_all_is_read_does_not_wait_for_a_paused_source() -> None:
     executor = began()
-    listed(executor, (LOG,))
+    listed(executor, (LOG, DATA))
     sealed = executor.on_barrier(barrier(1), 0.0)
     assert report(sealed).complete_mark == 1
     (state,) = delta_rows(sealed, "list_state")
@@ -151,7 +155,7 @@ def test_a_run_that_ends_when_all_is_read_does_not_wait_for_a_paused_source() ->
 
 def test_the_listing_that_ends_a_pause_completes_no_mark() -> None:
     executor = began()
-    listed(executor, (LOG,))
+    listed(executor, (LOG, DATA))
     executor.on_mark(2, 1.0)
     listed(executor, ("a.csv",), now_s=10.0)
     assert report(executor.on_barrier(barrier(1), 10.0)).complete_mark == 1, "a.csv is not handed on yet"
@@ -199,8 +203,9 @@ def test_events_that_name_a_table_pause_the_source() -> None:
 
 def test_the_listing_after_the_pause_finds_what_events_named() -> None:
     executor = told()
-    comes(executor, LOG)
-    executor.on_looked({LOG: file(LOG)}, 1.0)
+    comes(executor, LOG, DATA)
+    executor.on_looked({DATA: file(DATA)}, 1.0)
+    assert executor.progress().paused is not None
     listed(executor, ("b.csv",), now_s=1.0)
     assert executor.progress().paused is None
     assert paths(executor.on_page(page("b.csv"), 1.0)) == ["b.csv"]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 import slackwater as sw
 from actors.sources.pipeline_definition import Topology, name_actors
-from actors.sources.source import FilePolicy
+from actors.sources.source import FilePolicy, SourceDefinition, recorded_filter
+from state.location import Location
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, True, "20 %", float("nan")])
@@ -51,3 +53,14 @@ def test_barriers_pass_the_name_actors_of_every_source(tmp_path: Path) -> None:
     topology = Topology(pipeline._definition(), ["fetch-0"])
     assert topology.names == {"a": ("names-a-0", "names-a-1"), "b": ()}
     assert topology.actors == ("list-a", "list-b", "names-a-0", "names-a-1", "dispatcher", "fetch-0", "merger")
+
+
+def test_a_source_that_an_earlier_version_declared_reads_hidden_directories() -> None:
+    new = SourceDefinition(name="s", location=Location("/raw"), format=sw.Csv())
+    recorded = json.loads(new.to_json())
+    assert new.path_filter.reason("_temporary/a.csv") == "hidden"
+    assert recorded_filter(json.dumps(recorded)).reason("_temporary/a.csv") == "hidden"
+    del recorded["rules"]
+    old = json.dumps(recorded)
+    assert recorded_filter(old).accepts("_temporary/a.csv")
+    assert new.as_recorded(old).path_filter.accepts("_temporary/a.csv")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import lzma
 import gzip
 import io
 import json
@@ -192,10 +193,11 @@ _LATIN = Csv(encoding="latin-1")
         (_LATIN, "k\né\n".encode("latin-1"), "cannot read the encoding latin-1"),
         (Csv(), bz2.compress("k\né\n".encode()), "does not decompress bzip2"),
         (Csv(), lz4("k\né\n".encode()), "does not decompress lz4"),
+        (Csv(), lzma.compress("k\né\n".encode()), "does not decompress xz"),
         (Text(), gzip.compress("é\n".encode()), "cannot read compressed text"),
         (Text(), "é\n".encode() + b"\xff\n", "UTF-8"),
     ],
-    ids=["encoding", "bzip2", "lz4", "packed text", "bad text"],
+    ids=["encoding", "bzip2", "lz4", "xz", "packed text", "bad text"],
 )
 def test_what_duckdb_cannot_read_is_left_to_spark(root: CommittedRoot, format: Format, body: bytes, why: str) -> None:
     root.declare(format, pa.schema([("k", pa.string())]), ViewDefinition("every", "SELECT k FROM t"))
