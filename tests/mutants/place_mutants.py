@@ -32,7 +32,7 @@ PLACE_MUTANTS = (
     Mutant(
         "an older source hides directories",
         "actors/sources/source.py",
-        (('hides_directories=recorded.get("rules", 1) > 1)', 'hides_directories=True)'),),
+        (('hides_directories=recorded.get("rules", 1) > 1)', "hides_directories=True)"),),
         shown_by="tests/actors/sources/test_source.py",
     ),
     Mutant(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import bz2
-import lzma
 import gzip
 import io
 import json
+import lzma
 from collections.abc import Callable
 from decimal import Decimal
 
