@@ -33,8 +33,8 @@ _SIGNS = (
     ),
     (b".hoodie", r"\.hoodie(?:/.*|_partition_metadata)", "a Hudi table", _FILES),
 )
-"""Bytes that each sign has, for a search in all names at once; the form of its path, the kind of place, and what to read
-instead."""
+"""Bytes that each sign has, for a search in all names at once; the form of its path, the kind of place, and what to
+read instead."""
 
 _NEEDLES = tuple(dict.fromkeys(needle for needle, *_ in _SIGNS))
 _ANY = rf"(?s)(?:^|/)(?:{'|'.join(form for _, form, *_ in _SIGNS)})$"
