@@ -69,7 +69,6 @@ keep up however many views there are."""
 
 _ROWS = "over the rows of an epoch"
 _CORRECTION = "over the rows of corrected files"
-_GROUPS = "over the groups of the view that it replaces"
 _ALL_ROWS = "over all rows"
 _OVER_VIEWS = "over the changed rows of other views"
 _HISTORY = "over rows that were ingested before"
@@ -79,7 +78,6 @@ _WRITTEN = "while its rows were written"
 _PREPARED = "while it was prepared"
 _LAST_ATTEMPTS = "in the last attempts"
 _CORRECTED = ", corrected files"
-_TAKEN_OVER = ", groups taken over"
 
 
 class Materializer:
@@ -186,7 +184,7 @@ class Materializer:
         declaration = Declaration.of(
             by_name, plans, known, recorded.ingested, recorded.ending, groups, self._planner.broken
         )
-        rebuilt = declaration.names(Start.BACKFILLS, Start.EXTENDS)
+        rebuilt = declaration.names(Start.BACKFILLS, Start.OF_GROUPS)
         continued = {name: each for name, each in recorded.versions.items() if name not in rebuilt}
         require_correctable(self._root, plans.values(), continued, self._materialized, self._replacing)
         self._rows.schemas = dict(schemas)
@@ -361,7 +359,7 @@ class Materializer:
     def columns(self) -> dict[str, tuple[str, ...]]:
         """Source → the columns that the planned views use."""
         plans = [*self._incremental.plans.values(), *self._backfills.plans, *self._full.plans]
-        return self._rows.columns([*plans, *(plan for plan in self._recorded.regrouped if not plan.parents)])
+        return self._rows.columns(plans)
 
     def tidy(self) -> None:
         """Does bounded tasks that keep the datasets fast: call it between two epochs.
@@ -397,11 +395,6 @@ class Materializer:
         self, epoch: int, blocks: Mapping[str, Sequence[Block]], watermarks: Mapping[str, int], times: WorkTimes
     ) -> list[CatalogView]:
         """Writes the epoch's new rows into all views.  Returns the views that it creates."""
-        created = self._recorded.regroup(
-            epoch,
-            self._grouped_view,
-            lambda work: self._run_views(_GROUPS, times.timing(_TAKEN_OVER, work)),
-        )
         plans = [*self._incremental.plans.values(), *self._backfills.plans]
         read = {source for plan in plans for source in plan.sources}
         with times.timed(_INGEST):
@@ -411,7 +404,7 @@ class Materializer:
         timed = replace(rows, watermarks=watermarks)
         work = self._incremental.work(epoch, timed, blocks.keys(), versions, self._waiting)
         work |= self._stored.work(blocks, versions)
-        return created + self._recorded.write(
+        return self._recorded.write(
             epoch, rows, blocks, work, lambda work: self._run_views(_ROWS, self._commits.of(times.timing("", work)))
         )
 

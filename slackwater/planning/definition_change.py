@@ -327,7 +327,7 @@ class Comparison:
         if start is Start.STALE:
             return ViewStep(name, "stale")
         groups = self._planned[name].before
-        is_of_groups = start in (Start.TAKES_OVER, Start.EXTENDS)
+        is_of_groups = start is Start.OF_GROUPS
         lacks = groups.lacks if groups is not None and is_of_groups else ()
         if is_of_groups and not lacks:
             return ViewStep(name, "taken over", (self._groups(name),))
@@ -337,8 +337,7 @@ class Comparison:
             return ViewStep(name, "shared", shared_with=representative)
         if start is Start.NEW:
             return ViewStep(name, "begun")
-        fresh = declaration.fresh.union(declaration.names(Start.TAKES_OVER))
-        reads = tuple(self._reads(plan, shared, fresh))
+        reads = tuple(self._reads(plan, shared, declaration.fresh))
         if lacks:
             return ViewStep(name, "extended", (self._groups(name), *reads), measures=lacks)
         return ViewStep(name, "recomputed" if plan.view_class == "full" else "computed", reads)

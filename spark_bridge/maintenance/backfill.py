@@ -37,6 +37,20 @@ class PieceSeconds(NamedTuple):
     between: float
 
 
+class TakenGroups(NamedTuple):
+    """The groups with which a view begins.
+
+    Args:
+        plan: of the view with these groups.
+        version: the last version of that view.
+        have_all: whether the groups have all measures of the view that begins with them.
+    """
+
+    plan: ViewPlan
+    version: ViewVersion
+    have_all: bool
+
+
 class Backfill:
     """The state of one backfill, and the size of its pieces.
 
@@ -78,6 +92,11 @@ class Backfill:
     def is_blocked(self) -> bool:
         """Whether it waits for missing files."""
         return bool(self.missing) and self.definition.on_missing != "allow"
+
+    @property
+    def needs_history(self) -> bool:
+        """Whether it reads earlier rows; else the next epoch completes it."""
+        return True
 
     @property
     def fraction(self) -> float:
@@ -205,7 +224,7 @@ class ExtendedBackfill(Backfill):
     Args:
         definition, plan, version: as of `Backfill`.
         view: the maintenance of the view.
-        before: the plan and the last version of the view that it replaces; None if it has begun.
+        before: the groups of the view that it replaces; None if it has begun.
     """
 
     def __init__(
@@ -214,12 +233,16 @@ class ExtendedBackfill(Backfill):
         plan: ViewPlan,
         view: GroupedView,
         version: ViewVersion | None = None,
-        before: tuple[ViewPlan, ViewVersion] | None = None,
+        before: TakenGroups | None = None,
     ) -> None:
         super().__init__(definition, plan, view, version)
         self._grouped, self._before = view, before
         if version is not None:
             view.lacks = missing_measures(version)
+
+    @property
+    def needs_history(self) -> bool:
+        return self._before is None or not self._before.have_all
 
     @property
     def is_beside(self) -> bool:
@@ -231,7 +254,7 @@ class ExtendedBackfill(Backfill):
 
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
         assert self._before is not None, "it has not begun"
-        self._grouped.take_over(epoch, *self._before)
+        self._grouped.take_over(epoch, self._before.plan, self._before.version)
         self.is_complete = not self._grouped.lacks
         return self._grouped.apply(rows)
 

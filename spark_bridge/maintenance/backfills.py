@@ -15,7 +15,7 @@ from spark_bridge.changes.view import Computed, GroupedView, Guard, View, no_gua
 from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.ingest.history import HistoryPiece, OpenHistory
-from spark_bridge.maintenance.backfill import Backfill, ExtendedBackfill, PieceSeconds, missing_measures
+from spark_bridge.maintenance.backfill import Backfill, ExtendedBackfill, PieceSeconds, TakenGroups, missing_measures
 from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.plans.view_plan import ViewPlan
 from state.clock import Clock
@@ -110,7 +110,7 @@ class Backfills:
     @property
     def fractions(self) -> dict[str, float]:
         """Name → the share of its history that each has, from 0 to 1."""
-        return {name: each.fraction for name, each in self._backfills.items()}
+        return {name: each.fraction for name, each in self._backfills.items() if each.needs_history}
 
     @property
     def blocked(self) -> dict[str, tuple[str, ...]]:
@@ -122,7 +122,7 @@ class Backfills:
         definitions: Mapping[str, ViewDefinition],
         plans: Mapping[str, ViewPlan],
         versions: Mapping[str, ViewVersion],
-        groups: Mapping[str, tuple[ViewPlan, ViewVersion]],
+        groups: Mapping[str, TakenGroups],
     ) -> None:
         """Replaces the set of backfills.
 
@@ -130,7 +130,7 @@ class Backfills:
             definitions: name → definition, of all declared views.
             plans: name → plan, of each backfill.
             versions: the versions of backfills that the last epoch records; a backfill continues from there.
-            groups: name → plan and last version of the view that a backfill replaces, if it begins with its groups.
+            groups: name → groups of the view that a backfill replaces, if the backfill begins with them.
 
         Raises:
             ViewFailedError: the maintenance of a view cannot be made.
@@ -155,7 +155,7 @@ class Backfills:
         definition: ViewDefinition,
         plan: ViewPlan,
         recorded: ViewVersion | None,
-        before: tuple[ViewPlan, ViewVersion] | None,
+        before: TakenGroups | None,
     ) -> Backfill:
         if recorded is None and before is not None:
             return ExtendedBackfill(definition, plan, self._make_grouped(plan), None, before)

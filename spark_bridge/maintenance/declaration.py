@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
-from spark_bridge.plans.planned_view import StoredGroups
 from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.plans.view_plan import ViewPlan
 from state.errors import DefinitionChangedError
@@ -22,8 +21,7 @@ class Start(Enum):
     NEW = "begins with the first rows of its sources"
     CONTINUES = "continues with the rows that it has"
     BACKFILLS = "lacks ingested rows: added later, left out for a while, or replaces another definition"
-    EXTENDS = "backfills, beginning with the groups of the definition that it replaces, which lack some measures"
-    TAKES_OVER = "takes over the groups of the definition that it replaces; over other views these may lack measures"
+    OF_GROUPS = "begins with the groups of the definition that it replaces, and backfills the measures that they lack"
     STALE = "has failed, and is stale until it is retried or replaced"
     FAILS = "its analysis fails, although its text is the recorded text"
 
@@ -54,7 +52,7 @@ class Declaration:
         known: Mapping[str, CatalogView],
         ingested: Collection[str],
         ending: Collection[str] = (),
-        stored_groups: Mapping[str, StoredGroups] = MappingProxyType({}),
+        stored_groups: Collection[str] = (),
         broken: Mapping[str, str] = MappingProxyType({}),
     ) -> Declaration:
         """Compares declared and known views.
@@ -65,7 +63,7 @@ class Declaration:
             known: the views of the catalog.
             ingested: the sources that have ingested rows.
             ending: the recorded names that the next epoch ends: an internal view of such a name does not continue.
-            stored_groups: name → groups that a declared view is made of, if the views that it reads continue.
+            stored_groups: the views that are made of stored groups, if the views that they read continue.
             broken: name → reason of each view of the catalog whose analysis fails.
 
         Raises:
@@ -75,7 +73,7 @@ class Declaration:
         comparison = _Comparison(definitions, plans, known, {*ingested})
         starts = comparison.starts()
         starts |= comparison.of_groups(starts, stored_groups)
-        backfills = {name for name, start in starts.items() if start in (Start.BACKFILLS, Start.EXTENDS)}
+        backfills = {name for name, start in starts.items() if start in (Start.BACKFILLS, Start.OF_GROUPS)}
         unplanned = {name: _unplanned(known.get(name), name in broken) for name in definitions if name not in plans}
         waiting = {name for name, start in unplanned.items() if start is Start.WAITS}
         unplanned |= {name: Start.WAITS for name in filter(is_internal_view, known) if declared_name(name) in waiting}
@@ -102,8 +100,8 @@ class Declaration:
 
     @property
     def fresh(self) -> set[str]:
-        """The views that have no rows yet, or lack ingested rows."""
-        return {*self.names(Start.NEW, Start.BACKFILLS, Start.EXTENDS)}
+        """The views that have no dataset of their own yet, or lack ingested rows."""
+        return {*self.names(Start.NEW, Start.BACKFILLS, Start.OF_GROUPS)}
 
 
 def undeclared(definitions: Collection[str], known: Iterable[str]) -> list[str]:
@@ -158,18 +156,17 @@ class _Comparison:
                     cascading.add(name)
         return replaced, cascading
 
-    def of_groups(self, starts: Mapping[str, Start], stored_groups: Mapping[str, StoredGroups]) -> dict[str, Start]:
+    def of_groups(self, starts: Mapping[str, Start], stored_groups: Collection[str]) -> dict[str, Start]:
         """Name → start of the views that are made of stored groups."""
-        made = dict[str, Start]()
         # A rebuilt view gives its followers no changes, but other rows.
         rebuilt = {name for name, start in starts.items() if start is not Start.CONTINUES}
-        for name, groups in stored_groups.items():
-            if starts.get(name) is not Start.BACKFILLS or next_name(name) in self.known:
-                continue
-            parents = self.plans[name].parents
-            if rebuilt.isdisjoint(parents):
-                made[name] = Start.TAKES_OVER if groups.has_all or parents else Start.EXTENDS
-        return made
+        return {
+            name: Start.OF_GROUPS
+            for name in stored_groups
+            if starts.get(name) is Start.BACKFILLS
+            and next_name(name) not in self.known
+            and rebuilt.isdisjoint(self.plans[name].parents)
+        }
 
 
 def _unplanned(known: CatalogView | None, is_broken: bool) -> Start:

@@ -13,13 +13,13 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache, partial
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias, cast
 
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.changes.view import GroupedView, Guard, no_guard
 from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.ingest.epoch_rows import EpochRows
-from spark_bridge.maintenance.backfill import missing_measures, noted_lacks
+from spark_bridge.maintenance.backfill import TakenGroups, missing_measures, noted_lacks
 from spark_bridge.maintenance.shared_views import SharedViews
 from spark_bridge.operators.temporal_filter.temporal_filter_plan import BEFORE_ALL_US, watermark_time
 from spark_bridge.plans.view_plan import ViewPlan
@@ -27,6 +27,10 @@ from state.errors import ViewFailedError
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import base_name, declared_name, is_stored_rows, next_name
 
+Work: TypeAlias = Mapping[str, Callable[[], ViewVersion]]
+"""Recorded name → the work that writes the next version of a view, or of stored rows."""
+RunWork: TypeAlias = Callable[[Work], Mapping[str, ViewVersion]]
+"""Does all of the work, in any order; a view that fails has no version."""
 _AT_ONCE_ROWS = 200_000
 """Rows of the parents up to which a view is computed within an epoch, as the new rows of any epoch are."""
 
@@ -73,13 +77,14 @@ class _Unshown:
     Args:
         view: the maintenance of the view.
         version: of its dataset, which has no rows, or groups that lack measures; None without a dataset.
-        lacks: the numbers of these measures.
+        groups: with which the next epoch begins the view.
     """
 
     def __init__(
-        self, plan: ViewPlan, view: DerivedView, version: ViewVersion | None, lacks: Sequence[int] = ()
+        self, plan: ViewPlan, view: DerivedView, version: ViewVersion | None, groups: TakenGroups | None = None
     ) -> None:
-        self.plan, self.view, self.version, self.lacks = plan, view, version, lacks
+        self.plan, self.view, self.version, self.groups = plan, view, version, groups
+        self.lacks: Sequence[int] = ()
         self.work: Callable[[], ViewVersion] | None = None
         self.computed: Future[ViewVersion] | None = None
         self.begun: dict[str, ViewVersion] = {}
@@ -151,7 +156,7 @@ class DerivedViews:
     @property
     def unshown(self) -> frozenset[str]:
         """The views that lack the rows of their parents."""
-        return frozenset(self._unshown)
+        return frozenset(name for name, each in self._unshown.items() if each.groups is None)
 
     def declare(
         self,
@@ -160,6 +165,7 @@ class DerivedViews:
         begun: Mapping[str, ViewVersion],
         versions: Mapping[str, ViewVersion],
         shared: SharedViews,
+        groups: Mapping[str, TakenGroups] = MappingProxyType({}),
     ) -> None:
         """Replaces the set of views.
 
@@ -169,6 +175,7 @@ class DerivedViews:
             begun: recorded name → version of the datasets of such views.
             versions: name → version of the others.
             shared: the views that have the rows of others.
+            groups: name → groups with which a fresh view begins.
 
         Raises:
             StorageError: a version cannot be opened.
@@ -188,7 +195,7 @@ class DerivedViews:
                     # The changes of the epochs since its groups were taken over are lost.
                     version = None
                     self._ended.add(next_name(name))
-                unshown[name] = _Unshown(plan, self._opened(plan, version), version)
+                unshown[name] = _Unshown(plan, self._opened(plan, version), version, groups.get(name))
             elif before in self._shown and (is_same or is_renamed):
                 shown[name] = self._shown[before]
             else:
@@ -205,36 +212,50 @@ class DerivedViews:
                 view.open(version)
         return view
 
-    def add(self, plan: ViewPlan, view: DerivedView) -> None:
-        """Adds a view that has the rows of its parents before this epoch."""
-        self._plans[plan.name], self._shown[plan.name] = plan, view
-        view.changes.is_kept = plan.name in self._read
+    def take_over(self, last: int, epoch: int, parents: Mapping[str, Parent], run: RunWork) -> dict[str, ViewVersion]:
+        """Makes the views that begin with the groups of the views that they replace, before the rows of an epoch.
 
-    def complete(
-        self, epoch: int, plan: ViewPlan, view: GroupedView, parents: Mapping[str, Parent]
-    ) -> ViewVersion | None:
-        """Computes the measures that the groups of a view lack, if its parents have few rows.
+        Measures that these groups lack are computed at once if the parents have few rows, else beside the epochs.
 
         Args:
-            epoch: the last epoch, of which the groups are.
-            view: the maintenance of the view.
-            parents: name → parent, of all views that are maintained, as they are before the rows of the next epoch.
+            last: the epoch before.
+            parents: name → parent, of all views that are maintained, as they are before the rows of the epoch.
+            run: does the work on some views, in any order; a view that fails has no version.
 
         Returns:
-            The version with these measures; None if `begin` must compute them.
+            Recorded name → version, of the views that have a dataset, or are shown, from now on.
         """
-        rows = self._rows(epoch, parents)
-        return view.complete(_all_earlier(rows, plan, view)) if rows.count(plan) <= _AT_ONCE_ROWS else None
+        rows = self._rows(last, parents)
+        work = {
+            name: partial(self._of_groups, epoch, each, rows)
+            for name, each in self._unshown.items()
+            if each.groups is not None
+        }
+        # A view may have failed with its parent, whatever the outcome of its own work.
+        made = {name: version for name, version in run(work).items() if name in self._unshown}
+        for name, version in made.items():
+            unshown = self._unshown[name]
+            unshown.groups = None
+            if version.name == name:
+                self._shown[name] = self._unshown.pop(name).view
+            else:
+                unshown.version = version
+                begun_us = self._time(unshown.plan, None, rows.time_us)
+                unshown.begin(begun_us, parents, partial(_complete, unshown, rows))
+        return {version.name: version for version in made.values()}
 
-    def begin(
-        self, epoch: int, plan: ViewPlan, view: GroupedView, version: ViewVersion, parents: Mapping[str, Parent]
-    ) -> None:
-        """Has them computed beside the epochs; arguments as of `complete`, with the version of the groups."""
-        rows, unshown = self._rows(epoch, parents), _Unshown(plan, view, version, view.lacks)
-        self._plans[plan.name], self._unshown[plan.name] = plan, unshown
-        view.changes.is_kept = plan.name in self._read
-        begun_us = self._time(plan, None, rows.time_us)
-        unshown.begin(begun_us, parents, lambda: view.complete(_all_earlier(rows, plan, view)))
+    @staticmethod
+    def _of_groups(epoch: int, unshown: _Unshown, rows: RowsOfParents) -> ViewVersion:
+        """The version of a view of groups; it has the name of a backfill if it lacks measures."""
+        view, groups = cast("GroupedView", unshown.view), unshown.groups
+        assert groups is not None, "it begins with groups"
+        version = view.take_over(epoch, groups.plan, groups.version)
+        unshown.lacks = view.lacks
+        if not view.lacks:
+            return version
+        if rows.count(unshown.plan) > _AT_ONCE_ROWS:
+            return replace(version, name=next_name(unshown.plan.name))
+        return _complete(unshown, rows)
 
     def log(self, name: str) -> ChangeLog | None:
         """The changes of a view that readers see; None if it is none of these."""
@@ -262,7 +283,7 @@ class DerivedViews:
         epoch: int,
         parents: dict[str, Parent],
         versions: dict[str, ViewVersion],
-        run: Callable[[Mapping[str, Callable[[], ViewVersion]]], Mapping[str, ViewVersion]],
+        run: RunWork,
     ) -> list[str]:
         """Takes an epoch's changes through the views.
 
@@ -309,7 +330,7 @@ class DerivedViews:
         self,
         name: str,
         version: ViewVersion,
-        run: Callable[[Mapping[str, Callable[[], ViewVersion]]], Mapping[str, ViewVersion]],
+        run: RunWork,
     ) -> Parent | None:
         """A view with its changes in this epoch; None if it fails."""
         try:
@@ -458,9 +479,10 @@ def _apply_all(unshown: _Unshown, rows: RowsOfParents) -> ViewVersion:
     return unshown.view.apply(rows.all(unshown.plan))
 
 
-def _all_earlier(rows: RowsOfParents, plan: ViewPlan, view: GroupedView) -> EpochRows:
-    """All rows of the parents, with the columns that `GroupedView.complete` needs."""
-    return rows.all(replace(plan, columns=view.earlier_columns))
+def _complete(unshown: _Unshown, rows: RowsOfParents) -> ViewVersion:
+    """The version of a view of groups, with the measures that these lack."""
+    view = cast("GroupedView", unshown.view)
+    return view.complete(rows.all(replace(unshown.plan, columns=view.earlier_columns)))
 
 
 def _catch_up(unshown: _Unshown, rows: RowsOfParents) -> ViewVersion:

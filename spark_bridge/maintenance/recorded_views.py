@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
-from functools import partial
-from typing import TypeAlias
 
 from actors.protocol.blocks import Block
 from spark_bridge.changes.change_set import ChangeSet, Parent
-from spark_bridge.changes.view import GroupedView, ShownView, View, seconds_behind
+from spark_bridge.changes.view import ShownView, View, seconds_behind
 from spark_bridge.ingest.epoch_rows import EpochRows, EpochViews, Stopped
-from spark_bridge.maintenance.backfill import Backfill
+from spark_bridge.maintenance.backfill import Backfill, TakenGroups
 from spark_bridge.maintenance.backfills import Backfills
 from spark_bridge.maintenance.declaration import Declaration, Start
-from spark_bridge.maintenance.derived_views import DerivedViews
+from spark_bridge.maintenance.derived_views import DerivedViews, RunWork, Work
 from spark_bridge.maintenance.full_views import FullViews
 from spark_bridge.maintenance.shared_views import SharedViews
 from spark_bridge.maintenance.view_life import Cause, Transition, ViewLife, ViewLives, ViewState, log_transition
@@ -35,10 +33,6 @@ from state.tables.stored_rows import (
     stored_versions,
 )
 
-Work: TypeAlias = Mapping[str, Callable[[], ViewVersion]]
-"""Recorded name → the work that writes the next version of a view, or of stored rows."""
-RunWork: TypeAlias = Callable[[Work], Mapping[str, ViewVersion]]
-"""Does all of the work, in any order; a view that fails has no version."""
 _OVER = (ViewState.FAILING, ViewState.STALE, ViewState.DROPPING)
 TIMERS_EVERY_S = 5.0
 """Rows that leave as time passes make an epoch of their own at most so often."""
@@ -56,7 +50,7 @@ class RecordedViews:
     has the last epoch of its rows, as for a replaced view: only a backfill continues from there.
 
     A view that takes over the groups of the view that it replaces does so in the next epoch, before the rows of that
-    epoch.  From then on it is live.
+    epoch.  It is live from then on, unless the groups lack measures.
 
     Attributes:
         versions: name → last version of each view that readers see, and of the stored rows.
@@ -136,10 +130,7 @@ class RecordedViews:
         self._start(declaration, plans, failing)
         self._ending.update(declaration.abandoned)
         own = {name: plan for name, plan in plans.items() if self.shared.representative(name) == name}
-        taking_over = {plan.name for plan in self.regrouped}
-        return self._maintain(
-            definitions, {name: plan for name, plan in own.items() if name not in taking_over}, declaration
-        )
+        return self._maintain(definitions, own, declaration)
 
     def _still_failing(self, declaration: Declaration) -> set[str]:
         """The views whose failure the next epoch records: those that are declared as they failed, or not analysable."""
@@ -183,8 +174,6 @@ class RecordedViews:
                 return ViewLife(ViewState.WAITING, stops=name in self.versions)
             case Start.CONTINUES:
                 return ViewLife(ViewState.LIVE)
-            case Start.TAKES_OVER:
-                return ViewLife(ViewState.LIVE) if is_shared else ViewLife(ViewState.DECLARED, takes_over=True)
             case Start.NEW if not is_shared and plan is not None and not plan.parents and plan.view_class != "full":
                 return ViewLife(ViewState.DECLARED)
             case Start.NEW:
@@ -199,18 +188,18 @@ class RecordedViews:
         full = {name: self._planned[name] for name, plan in plans.items() if plan.view_class == "full"}
         derived = {name: plan for name, plan in plans.items() if plan.parents and name not in full}
         of_sources = {name: plan for name, plan in plans.items() if name not in full and name not in derived}
-        lacking = declaration.names(Start.BACKFILLS, Start.EXTENDS)
+        lacking = declaration.names(Start.BACKFILLS, Start.OF_GROUPS)
         backfills = {name: of_sources[name] for name in lacking if name in of_sources}
         # A backfill of another query, or of a dropped view, does not continue.
         begun = {name: each for name, each in self._begun.items() if name not in self._ending}
         groups = {
-            name: (before.plan, self.versions[name])
-            for name in declaration.names(Start.EXTENDS)
-            if name in backfills and (before := self._planned[name].before) is not None
+            name: TakenGroups(before.plan, self.versions[name], before.has_all)
+            for name in declaration.names(Start.OF_GROUPS)
+            if name in plans and (before := self._planned[name].before) is not None
         }
         self._backfills.declare(definitions, backfills, begun, groups)
         self._full.declare(full, declaration.fresh, begun, self.versions)
-        self._derived.declare(derived, declaration.fresh, begun, self.versions, self.shared)
+        self._derived.declare(derived, declaration.fresh, begun, self.versions, self.shared, groups)
         self._begun = {}
         return {name: plan for name, plan in of_sources.items() if name not in backfills}
 
@@ -362,8 +351,7 @@ class RecordedViews:
 
         Args:
             sources: the sources that have new rows.
-            apply: takes groups over, by `regroup`, and writes the new rows into the views, by `write`; returns the
-                views that the epoch creates.
+            apply: writes the new rows into the views, by `write`; returns the views that the epoch creates.
             correct: replaces the rows of corrected files in the views; returns the sources of the files.
             changes: name → changes of each view over sources in this epoch, of those that other views read.
             follow: does the work on some views over views.
@@ -371,12 +359,12 @@ class RecordedViews:
         """
         ended = self._end_views()
         before = dict(self.versions)
-        created = apply()
+        created = self._take_over(epoch, follow)
+        created += self._show_complete(epoch, apply())
         corrected = correct()
         restarted = self._backfills.restart(corrected)
         created = [each for each in created if each.name not in restarted]
         self._ending.update(self._backfills.take_restarted())
-        created += self._show_complete(epoch)
         created += self._show_recomputed(epoch)
         created += self._follow(epoch, changes(), follow)
         written()
@@ -411,57 +399,13 @@ class RecordedViews:
             for source in plan.sources
         }
 
-    def regroup(self, epoch: int, make: Callable[[ViewPlan], GroupedView], run: RunWork) -> list[CatalogView]:
-        """Makes the views that take over the groups of those that they replace; they follow from this epoch on.
-
-        Args:
-            make: makes the maintenance of a view.
-            run: does all of the work, in any order; a view that fails has no version.
-
-        Returns:
-            The views that the epoch creates.
-        """
-        regrouped = {plan.name: self._planned[plan.name] for plan in self.regrouped}
-        views: dict[str, GroupedView] = {}
-        parents = self._parents({})
-
-        def take_over(plan: ViewPlan, before: ViewPlan) -> ViewVersion:
-            view = views[plan.name] = make(plan)
-            return self._take_over(epoch, plan, before, view, parents)
-
-        work = {
-            name: partial(take_over, each.plan, each.before.plan)
-            for name, each in regrouped.items()
-            if each.before is not None
-        }
-        # A view may have failed with its parent, whatever the outcome of its own work.
-        done = run(work)
-        versions = {name: done[name] for name in self._lives.within(ViewState.DECLARED) if name in done}
-        for name, version in versions.items():
-            plan = regrouped[name].plan
-            if version.name != name:
-                self._derived.begin(self._epoch, plan, views[name], version, parents)
-                self._lives.move(name, Cause.EPOCH, ViewLife(ViewState.BACKFILLING, stops=True))
-                continue
-            (self._derived.add if plan.parents else self._adopt)(plan, views[name])
+    def _take_over(self, epoch: int, run: RunWork) -> list[CatalogView]:
+        """Makes the views over views that begin with the groups of those that they replace."""
+        made = self._derived.take_over(self._epoch, epoch, self._parents({}), run)
+        for name in filter(is_view, made):
             self._go_live(name)
-            self.versions[name] = version
-        return [regrouped[name].catalog_view(version.name, epoch) for name, version in versions.items()]
-
-    def _take_over(
-        self, epoch: int, plan: ViewPlan, before: ViewPlan, view: GroupedView, parents: Mapping[str, Parent]
-    ) -> ViewVersion:
-        """Makes a view of the groups of another one; its version has the name of a backfill if it lacks measures."""
-        version = view.take_over(epoch, before, self.versions[plan.name])
-        if not view.lacks:
-            return version
-        completed = self._derived.complete(self._epoch, plan, view, parents)
-        return completed or replace(version, name=next_name(plan.name))
-
-    @property
-    def regrouped(self) -> list[ViewPlan]:
-        """The plans of the views that the next epoch makes of the groups of those that they replace."""
-        return [self._planned[name].plan for name in self._lives if self._lives[name].takes_over]
+            self.versions[name] = made[name]
+        return [self._planned[base_name(name)].catalog_view(name, epoch) for name in made]
 
     def write(
         self,
@@ -548,11 +492,18 @@ class RecordedViews:
             self._go_live(name)
         return [self._planned[name].catalog_view(name, epoch) for name in created]
 
-    def _show_complete(self, epoch: int) -> list[CatalogView]:
-        """Shows the backfills that are complete, from this epoch on."""
-        created = []
+    def _show_complete(self, epoch: int, created: list[CatalogView]) -> list[CatalogView]:
+        """Shows the backfills that are complete, from this epoch on.
+
+        Args:
+            created: the views that the epoch creates so far.
+
+        Returns:
+            The views that it creates.
+        """
         for complete in self._backfills.take_complete():
             name = complete.plan.name
+            created = [each for each in created if each.name != next_name(name)]
             self._adopt(complete.plan, complete.view)
             self._go_live(name)
             self.versions[name] = complete.finished()

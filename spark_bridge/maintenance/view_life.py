@@ -62,7 +62,7 @@ TRANSITIONS: Mapping[tuple[ViewState, Cause], frozenset[ViewState]] = {
     (_S.STALE, Cause.DECLARE): frozenset({_S.ABSENT, _S.WAITING, _S.BACKFILLING}),
     # A view of the same name is another view: it has none of the rows.
     (_S.DROPPING, Cause.DECLARE): frozenset({_S.WAITING, _S.DECLARED, _S.BACKFILLING}),
-    (_S.DECLARED, Cause.EPOCH): frozenset({_S.LIVE, _S.BACKFILLING}),
+    (_S.DECLARED, Cause.EPOCH): frozenset({_S.LIVE}),
     (_S.BACKFILLING, Cause.EPOCH): frozenset({_S.LIVE}),
     (_S.FAILING, Cause.EPOCH): frozenset({_S.STALE}),
     (_S.DROPPING, Cause.EPOCH): frozenset({_S.ABSENT}),
@@ -83,14 +83,12 @@ class ViewLife:
     Args:
         stops: whether the next epoch records that the shown rows stop: they belong to another definition, or the view
             is rebuilt.
-        takes_over: whether the view is made of the groups of the stored view of its name.
         error: the reason of a failure that the next epoch records; empty in other states.
         failed: the view that fails, as it was declared; None if it cannot be analysed.
     """
 
     state: ViewState
     stops: bool = False
-    takes_over: bool = False
     error: str = ""
     failed: PlannedView | None = None
 

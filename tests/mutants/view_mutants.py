@@ -1221,8 +1221,8 @@ VIEW_MUTANTS = (
         "spark_bridge/maintenance/recorded_views.py",
         (
             (
-                "            self.versions[name] = version\n        return [regrouped",
-                "        return [regrouped",
+                "            self.versions[name] = complete.finished()\n",
+                "            self.versions.setdefault(name, complete.finished())\n",
             ),
         ),
         among="'FILTER_VIEW(' in repr(scenario.story)",
@@ -1254,7 +1254,7 @@ VIEW_MUTANTS = (
     Mutant(
         "groups of rows that are recomputed are taken over",
         "spark_bridge/maintenance/declaration.py",
-        (("if rebuilt.isdisjoint(parents):", "if True:"),),
+        (("            and rebuilt.isdisjoint(self.plans[name].parents)\n", ""),),
         shown_by=f"{_CHANGE}::test_a_change_does_what_its_explanation_says[other rows of a side]",
     ),
     Mutant(
@@ -1343,11 +1343,17 @@ VIEW_MUTANTS = (
         "spark_bridge/maintenance/recorded_views.py",
         (
             (
-                "(plan, views[name])\n            self._go_live(name)\n",
-                "(plan, views[name])\n",
+                "(complete.plan, complete.view)\n            self._go_live(name)\n",
+                "(complete.plan, complete.view)\n",
             ),
         ),
         shown_by=f"{_REGROUPED}::test_a_view_over_a_regrouped_one_is_rebuilt_of_its_new_rows",
+    ),
+    Mutant(
+        "a view of groups has a second name in the catalog",
+        "spark_bridge/maintenance/recorded_views.py",
+        (("created = [each for each in created if each.name != next_name(name)]", "pass"),),
+        shown_by=f"{_REGROUPED}::test_a_view_over_the_same_groups_takes_them_over_in_one_epoch",
     ),
     Mutant(
         "every session has a class of the same name",

@@ -118,7 +118,7 @@ def _planned(
         return PlannedView(name, "refused", "is refused", str(error))
     text = planner.explain(plan).partition("\n")[2]
     start = declaration.starts[name]
-    is_of_groups = start in (Start.TAKES_OVER, Start.EXTENDS)
+    is_of_groups = start is Start.OF_GROUPS
     lacks = groups[name].lacks if is_of_groups else ()
     if is_of_groups and not lacks:
         return PlannedView(name, plan.view_class, "takes over", f"{_TAKES_OVER}\n{text}")

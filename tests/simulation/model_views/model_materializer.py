@@ -18,9 +18,9 @@ from spark_bridge.ingest.followed_watermarks import follows_watermarks, is_behin
 from spark_bridge.ingest.history import HistoryPiece, OpenHistory
 from spark_bridge.maintenance.backfills import Backfills
 from spark_bridge.maintenance.declaration import Declaration
-from spark_bridge.maintenance.derived_views import DerivedView, DerivedViews
+from spark_bridge.maintenance.derived_views import DerivedView, DerivedViews, Work
 from spark_bridge.maintenance.full_views import FullViews
-from spark_bridge.maintenance.recorded_views import RecordedViews, Work
+from spark_bridge.maintenance.recorded_views import RecordedViews
 from spark_bridge.plans.planned_view import PlannedView, StoredGroups, stored_groups
 from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.plans.view_plan import ViewPlan
@@ -101,7 +101,8 @@ class ModelMaterializer:
         self._followed: Set[str] = set()
         self._schemas: Mapping[str, pa.Schema | None] = {}
         self._full = FullViews(self._full_view, lambda _, refresh: refresh(), thread)
-        self._backfills = Backfills(self._make, open_history, _rows_of_piece, clock, thread=thread)
+        make_grouped: Any = self._make  # no measure is missing, so it completes none
+        self._backfills = Backfills(self._make, open_history, _rows_of_piece, clock, make_grouped, thread=thread)
         self._derived = DerivedViews(
             self._make_derived,
             lambda epoch, parents: ModelParentRows(
@@ -165,14 +166,10 @@ class ModelMaterializer:
         rows = _rows({source: self._rows_of(source, of) for source, of in blocks.items()})
         # A backfill closes no window: its watermarks come when it is shown.
         timed = replace(rows, watermarks=watermarks)
-        make_grouped: Any = self._make  # no measure is lacking, so it completes none
         done = self._recorded.run_epoch(
             epoch,
             blocks.keys(),
-            lambda: [
-                *self._recorded.regroup(epoch, make_grouped, self._run),
-                *self._recorded.write(epoch, rows, blocks, self._work(epoch, timed, blocks), self._run),
-            ],
+            lambda: self._recorded.write(epoch, rows, blocks, self._work(epoch, timed, blocks), self._run),
             lambda: self._correct(epoch, corrections),
             self._take_changes,
             self._run,

@@ -21,9 +21,9 @@ from spark_bridge.changes.view import ShownView
 from spark_bridge.ingest.epoch_rows import EpochRows, EpochViews
 from spark_bridge.maintenance.backfills import Backfills
 from spark_bridge.maintenance.declaration import Declaration
-from spark_bridge.maintenance.derived_views import DerivedViews
+from spark_bridge.maintenance.derived_views import DerivedViews, Work
 from spark_bridge.maintenance.full_views import FullViews
-from spark_bridge.maintenance.recorded_views import RecordedViews, Work
+from spark_bridge.maintenance.recorded_views import RecordedViews
 from spark_bridge.maintenance.view_life import ViewState
 from spark_bridge.plans.planned_view import PlannedView
 from spark_bridge.plans.view_definition import ON_CLOSE, ViewDefinition
