@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -36,11 +37,12 @@ from spark_bridge.ingest.row_ingest import RowIngest
 from spark_bridge.maintenance.backfills import Backfills
 from spark_bridge.maintenance.declaration import Declaration, Start
 from spark_bridge.maintenance.derived_rows import DerivedRows
-from spark_bridge.maintenance.derived_views import DerivedView, DerivedViews
+from spark_bridge.maintenance.derived_views import DerivedViews
 from spark_bridge.maintenance.full_view import FullView, in_pool_beside
 from spark_bridge.maintenance.full_views import FullViews
 from spark_bridge.maintenance.incremental_views import IncrementalViews
 from spark_bridge.maintenance.parent_rows import ParentRows
+from spark_bridge.maintenance.parents_backfill import DerivedView
 from spark_bridge.maintenance.recorded_views import RecordedViews
 from spark_bridge.maintenance.stored_sources import StoredSources
 from spark_bridge.maintenance.weighted_rows import WeightedRows
@@ -66,6 +68,9 @@ _Result = TypeVar("_Result")
 _TIDYING_SHARE = 0.25
 """Of the time of an epoch's work, for tidying after it at most.  The tasks that are due take a twentieth, so that they
 keep up however many views there are."""
+
+_KINDS_OF_COMPUTATIONS = 3
+"""A piece of history, the rows of parents, and a whole query are computed at the same time; of each kind, one."""
 
 _ROWS = "over the rows of an epoch"
 _CORRECTION = "over the rows of corrected files"
@@ -131,20 +136,21 @@ class Materializer:
         self._tier, self._commits = MemoryTier(join_memory_bytes), LaterCommits()
         self._before = RowsBefore(self._opened, self._log, self._tier)
         self._incremental = IncrementalViews(self._catalyst, root)
+        self._threads = ThreadPoolExecutor(_KINDS_OF_COMPUTATIONS, thread_name_prefix="backfill")
         self._backfills = Backfills(
             self._incremental.make,
             open_history,
             self._rows.piece,
             self._clock,
-            self._grouped_view,
+            self._threads,
             backfill_weight,
             self._compute_piece,
             guard=self._guard,
         )
-        self._full = FullViews(self._full_view, self._compute, guard=self._guard)
+        self._full = FullViews(self._full_view, self._compute, self._threads, guard=self._guard)
         self._watermarks: dict[str, int] = {}
         self._derived = DerivedViews(
-            self._make_derived, self._parent_rows, self._compute, watermarks=self._watermarks, guard=self._guard
+            self._make_derived, self._parent_rows, self._compute, self._threads, self._watermarks, self._guard
         )
         self._recorded = RecordedViews(
             self._backfills, self._full, self._derived, self._incremental.add, self._create_empty, self._clock
@@ -384,9 +390,8 @@ class Materializer:
 
     def close(self) -> None:
         """Ends the threads; the session is the caller's."""
+        self._threads.shutdown()
         self._backfills.close()
-        self._full.close()
-        self._derived.close()
         self._tier.close()
         self._commits.close()
         self._jobs.close()

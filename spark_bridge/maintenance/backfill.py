@@ -1,10 +1,9 @@
-"""A backfill: a view that gets the rows ingested before its declaration, piece by piece."""
+"""A backfill: a view that gets the rows from before its declaration."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_bridge.changes.view import Computed, ComputesBeside
@@ -16,7 +15,7 @@ from state.tables.records import ViewVersion
 from state.tables.stored_rows import next_name
 
 if TYPE_CHECKING:
-    from spark_bridge.changes.view import GroupedView, View
+    from spark_bridge.changes.view import View
 
 _FIRST_BYTES_A_S, _FIRST_BESIDE_BYTES_A_S = 4 << 20, 16 << 20
 # Each piece has fixed costs, so tiny pieces do not pay.  A piece may have as many groups as rows, all in this process.
@@ -51,28 +50,113 @@ class TakenGroups(NamedTuple):
     have_all: bool
 
 
+@dataclass(frozen=True)
+class Progress:
+    """The progress of a backfill, as epochs record it.
+
+    Args:
+        history: the position in the history, as JSON; None at its start, and for rows that are computed at once.
+        complete: whether the view has all earlier rows.
+        missing: URLs of the files that could not be read again.
+        fraction: the share of the earlier rows that the view has, from 0 to 1; None for rows that are computed at once.
+        lacks: the numbers of the measures that have no earlier rows; empty if all measures wait for them alike.
+    """
+
+    history: str | None = None
+    complete: bool = False
+    missing: tuple[str, ...] = ()
+    fraction: float | None = None
+    lacks: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, version: ViewVersion | None) -> Progress:
+        """The recorded progress of a backfill; without a version, none was made."""
+        noted: Any = {} if version is None else version.noted
+        recorded = cls(**noted)
+        return replace(recorded, missing=tuple(recorded.missing), lacks=tuple(recorded.lacks))
+
+    def to_json(self) -> str:
+        """The progress as a text for an epoch record."""
+        return json.dumps(asdict(self))
+
+
 class Backfill:
-    """The state of one backfill, and the size of its pieces.
+    """A view that lacks earlier rows: readers do not see it before it has them.
+
+    Its source of these rows decides how the view gets them, see `HistoryBackfill` and `ParentsBackfill`.  It may begin
+    with the groups of the view that it replaces: then only measures that these lack get earlier rows.
+
+    Args:
+        view: the maintenance of the view, not open.
+        version: the recorded version, if an earlier attempt has begun the backfill.
+        groups: those with which the view begins, if it has not begun.
+    """
+
+    def __init__(
+        self, plan: ViewPlan, view: Any, version: ViewVersion | None = None, groups: TakenGroups | None = None
+    ) -> None:
+        self.plan, self.view, self.version, self.groups = plan, view, version, groups
+        self.pinned_epoch = 0 if version is None or version.pinned_epoch is None else version.pinned_epoch
+        self.lacks = Progress.of(version).lacks
+        if version is not None:
+            view.open(version)
+        if self.lacks:
+            view.lacks = self.lacks
+
+    @property
+    def progress(self) -> Progress:
+        """Its progress, for the record of an epoch."""
+        return Progress(lacks=self.lacks)
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether it reads earlier rows; else the next epoch completes it."""
+        return self.groups is None or not self.groups.have_all
+
+    def take_over(self, epoch: int) -> ViewVersion:
+        """Makes the view of the groups, as they are before the rows of an epoch.
+
+        Args:
+            epoch: the epoch that creates the view.
+        """
+        assert self.groups is not None, "it begins with groups"
+        version: ViewVersion = self.view.take_over(epoch, self.groups.plan, self.groups.version)
+        self.groups, self.lacks = None, tuple(self.view.lacks)
+        return version
+
+    def recorded(self) -> ViewVersion:
+        """The version that an epoch records while the backfill is incomplete."""
+        assert self.version is not None, "it is created first"
+        name, progress = next_name(self.plan.name), self.progress.to_json()
+        return replace(self.version, name=name, pinned_epoch=self.pinned_epoch, progress=progress)
+
+
+class HistoryBackfill(Backfill):
+    """A backfill of a view over sources: their files, or their stored rows, are its history.
 
     From the epoch that creates its dataset, the view gets new rows like any other.  The rows ingested up to
     `pinned_epoch` are its history.  They come in pieces between the epochs: partials merge in any order.  An epoch
     records the version after a piece together with the position in the history, so that a crash repeats no row.
 
+    Measures that the groups of a replaced view have get no rows of the history: these groups have them already.
+
     Args:
-        view: the maintenance of the view.
-        version: the recorded version, if an earlier attempt has begun the backfill.
+        plan, view, version, groups: as of `Backfill`.
     """
 
     def __init__(
-        self, definition: ViewDefinition, plan: ViewPlan, view: View, version: ViewVersion | None = None
+        self,
+        definition: ViewDefinition,
+        plan: ViewPlan,
+        view: View,
+        version: ViewVersion | None = None,
+        groups: TakenGroups | None = None,
     ) -> None:
-        self.definition, self.plan, self.view = definition, plan, view
-        self.pinned_epoch = 0 if version is None or version.pinned_epoch is None else version.pinned_epoch
-        self.version = version
-        recorded = {} if version is None else version.noted
-        self.is_complete = bool(recorded.get("complete"))
-        self._missing: tuple[str, ...] = tuple(recorded.get("missing", ()))
-        self._progress: str | None = recorded.get("history")
+        super().__init__(plan, view, version, groups)
+        self.definition = definition
+        recorded = Progress.of(version)
+        self.is_complete, self._missing = recorded.complete, recorded.missing
+        self._progress = recorded.history
         self._history: History | None = None
         self._bytes_a_s: tuple[float, float] | None = None
         self._most_bytes = _MOST_BYTES
@@ -81,7 +165,7 @@ class Backfill:
     @property
     def _history_plan(self) -> ViewPlan:
         """The plan, with the columns that are read of the history."""
-        return self.plan
+        return replace(self.plan, columns=self.view.earlier_columns) if self.lacks else self.plan
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -94,11 +178,6 @@ class Backfill:
         return bool(self.missing) and self.definition.on_missing != "allow"
 
     @property
-    def needs_history(self) -> bool:
-        """Whether it reads earlier rows; else the next epoch completes it."""
-        return True
-
-    @property
     def fraction(self) -> float:
         """The share of the history that it has, from 0 to 1."""
         return 1.0 if self.is_complete else self._fraction
@@ -107,7 +186,7 @@ class Backfill:
     def is_beside(self) -> bool:
         """Whether its pieces are computed beside the epochs."""
         is_stored = self._history is not None and self._history.is_stored
-        return is_stored and isinstance(self.view, ComputesBeside) and self.view.computes_beside
+        return is_stored and not self.lacks and isinstance(self.view, ComputesBeside) and self.view.computes_beside
 
     @property
     def is_due(self) -> bool:
@@ -144,11 +223,17 @@ class Backfill:
 
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
         """Makes the view in this epoch, with its rows."""
-        return self.view.create(epoch, rows)
+        view: View = self.view
+        if self.groups is None:
+            return view.create(epoch, rows)
+        self.take_over(epoch)
+        self.is_complete = not self.lacks
+        return view.apply(rows)
 
     def take(self, rows: EpochRows) -> ViewVersion:
         """Merges a piece of history into the view."""
-        return self.view.apply(rows)
+        version: ViewVersion = self.view.complete(rows) if self.lacks else self.view.apply(rows)
+        return version
 
     def computed(self, rows: EpochRows) -> Computed:
         """Computes a piece of history beside the epochs; its merge follows between two of them."""
@@ -182,26 +267,11 @@ class Backfill:
         """Notes a new version of the view."""
         self.version = version
 
-    def recorded(self) -> ViewVersion:
-        """The version that an epoch records while the backfill is incomplete."""
-        assert self.version is not None, "it is created first"
+    @property
+    def progress(self) -> Progress:
+        """See `Backfill.progress`."""
         missing = () if self.is_blocked else self.missing
-        progress = {
-            "history": self._progress,
-            "complete": self.is_complete,
-            "missing": missing,
-            "fraction": round(self.fraction, 4),
-            **self._further_notes(),
-        }
-        return replace(
-            self.version,
-            name=next_name(self.plan.name),
-            pinned_epoch=self.pinned_epoch,
-            progress=json.dumps(progress),
-        )
-
-    def _further_notes(self) -> dict[str, Any]:
-        return {}
+        return Progress(self._progress, self.is_complete, missing, round(self.fraction, 4), self.lacks)
 
     def finished(self) -> ViewVersion:
         """The version that epochs record once the backfill is complete."""
@@ -212,65 +282,3 @@ class Backfill:
         """Stops reading the history."""
         if self._history is not None:
             self._history.close()
-
-
-class ExtendedBackfill(Backfill):
-    """A backfill that begins with the groups of the view that it replaces; its history gives only what these lack.
-
-    The epoch that creates it takes these groups over, as they are before the rows of the epoch come: the measures in
-    them have the rows of the history already.  That epoch and each later one records the measures that lack them, so
-    that nothing is compared again after a crash, when the replaced view is stopped.
-
-    Args:
-        definition, plan, version: as of `Backfill`.
-        view: the maintenance of the view.
-        before: the groups of the view that it replaces; None if it has begun.
-    """
-
-    def __init__(
-        self,
-        definition: ViewDefinition,
-        plan: ViewPlan,
-        view: GroupedView,
-        version: ViewVersion | None = None,
-        before: TakenGroups | None = None,
-    ) -> None:
-        super().__init__(definition, plan, view, version)
-        self._grouped, self._before = view, before
-        if version is not None:
-            view.lacks = missing_measures(version)
-
-    @property
-    def needs_history(self) -> bool:
-        return self._before is None or not self._before.have_all
-
-    @property
-    def is_beside(self) -> bool:
-        return False
-
-    @property
-    def _history_plan(self) -> ViewPlan:
-        return replace(self.plan, columns=self._grouped.earlier_columns)
-
-    def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
-        assert self._before is not None, "it has not begun"
-        self._grouped.take_over(epoch, self._before.plan, self._before.version)
-        self.is_complete = not self._grouped.lacks
-        return self._grouped.apply(rows)
-
-    def take(self, rows: EpochRows) -> ViewVersion:
-        return self._grouped.complete(rows)
-
-    def _further_notes(self) -> dict[str, Any]:
-        return noted_lacks(self._grouped.lacks)
-
-
-def noted_lacks(lacks: Sequence[int]) -> dict[str, list[int]]:
-    """The note of a recorded backfill, from which `missing_measures` reads."""
-    return {"lacks": [*lacks]}
-
-
-def missing_measures(version: ViewVersion) -> list[int]:
-    """The measures of a recorded backfill that have no rows of its history yet; empty if all wait for them alike."""
-    lacks: list[int] = version.noted.get("lacks", [])
-    return lacks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from functools import partial
 from typing import NamedTuple
 
@@ -11,11 +11,11 @@ import structlog
 
 from actors.protocol.blocks import Block
 from actors.sources.pipeline_definition import DEFAULT_BACKFILL_WEIGHT
-from spark_bridge.changes.view import Computed, GroupedView, Guard, View, no_guard
+from spark_bridge.changes.view import Computed, Guard, View, no_guard
 from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.ingest.history import HistoryPiece, OpenHistory
-from spark_bridge.maintenance.backfill import Backfill, ExtendedBackfill, PieceSeconds, TakenGroups, missing_measures
+from spark_bridge.maintenance.backfill import HistoryBackfill, PieceSeconds, TakenGroups
 from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.plans.view_plan import ViewPlan
 from state.clock import Clock
@@ -40,18 +40,13 @@ class _Timed(NamedTuple):
 class _Begun(NamedTuple):
     """A piece that is computed beside the epochs."""
 
-    backfill: Backfill
+    backfill: HistoryBackfill
     piece: HistoryPiece
     computed: Future[_Timed]
 
 
 def _at_once(_: str, work: Callable[[], _Timed]) -> _Timed:
     return work()
-
-
-def no_groups(plan: ViewPlan) -> GroupedView:
-    """For views of which none is declared with groups to begin with."""
-    raise AssertionError(f"view {plan.name!r} begins without groups")
 
 
 class Backfills:
@@ -64,10 +59,9 @@ class Backfills:
         open_history: see `OpenHistory`.
         take_rows: hands a piece over to Spark: (epoch, piece) -> its rows.
         clock: measures the duration of a piece.
-        make_grouped: makes the maintenance of a view that begins with the groups of another one.
+        threads: computes pieces beside the epochs, one at a time.
         weight: the share of the time that pieces take at most while epochs have rows, above 0 and up to 1.
         run: runs the computation of a piece and translates its errors: (view, work) -> its result.
-        thread: computes pieces beside the epochs; None for a thread of its own.
         guard: around the work on a view in the thread of the caller.
     """
 
@@ -77,19 +71,18 @@ class Backfills:
         open_history: OpenHistory,
         take_rows: Callable[[int, HistoryPiece], EpochRows],
         clock: Clock,
-        make_grouped: Callable[[ViewPlan], GroupedView] = no_groups,
+        threads: Executor,
         weight: float = DEFAULT_BACKFILL_WEIGHT,
         run: Callable[[str, Callable[[], _Timed]], _Timed] = _at_once,
-        thread: Executor | None = None,
         guard: Guard = no_guard,
     ) -> None:
         self._weight, self._run, self._guard = weight, run, guard
-        self._thread = thread or ThreadPoolExecutor(1, thread_name_prefix="backfill")
+        self._threads = threads
         self._begun: _Begun | None = None
         self._rests_until_s = float("-inf")
-        self._make_view, self._make_grouped = make_view, make_grouped
+        self._make_view = make_view
         self._open_history, self._take_rows, self._clock = open_history, take_rows, clock
-        self._backfills: dict[str, Backfill] = {}
+        self._backfills: dict[str, HistoryBackfill] = {}
         self._restarted: set[str] = set()
         self._rows_came_s = float("-inf")
 
@@ -110,7 +103,7 @@ class Backfills:
     @property
     def fractions(self) -> dict[str, float]:
         """Name → the share of its history that each has, from 0 to 1."""
-        return {name: each.fraction for name, each in self._backfills.items() if each.needs_history}
+        return {name: each.fraction for name, each in self._backfills.items() if each.needs_rows}
 
     @property
     def blocked(self) -> dict[str, tuple[str, ...]]:
@@ -148,25 +141,8 @@ class Backfills:
                 begun.close()
             with self._guard(name):
                 definition = definitions[declared_name(name)]
-                self._backfills[name] = self._opened(definition, plan, recorded, groups.get(name))
-
-    def _opened(
-        self,
-        definition: ViewDefinition,
-        plan: ViewPlan,
-        recorded: ViewVersion | None,
-        before: TakenGroups | None,
-    ) -> Backfill:
-        if recorded is None and before is not None:
-            return ExtendedBackfill(definition, plan, self._make_grouped(plan), None, before)
-        if recorded is not None and missing_measures(recorded):
-            grouped = self._make_grouped(plan)
-            grouped.open(recorded)
-            return ExtendedBackfill(definition, plan, grouped, recorded)
-        view = self._make_view(plan)
-        if recorded is not None:
-            view.open(recorded)
-        return Backfill(definition, plan, view, recorded)
+                before = groups.get(name) if recorded is None else None
+                self._backfills[name] = HistoryBackfill(definition, plan, self._make_view(plan), recorded, before)
 
     def drop(self, name: str) -> None:
         """Forgets a backfill; its dataset is left to the vacuum."""
@@ -214,7 +190,7 @@ class Backfills:
         restarted, self._restarted = self._restarted, set()
         return restarted
 
-    def take_complete(self) -> list[Backfill]:
+    def take_complete(self) -> list[HistoryBackfill]:
         """Removes the complete backfills and returns them, closed."""
         names = [name for name, each in self._backfills.items() if each.is_complete]
         complete = [self._backfills.pop(name) for name in names]
@@ -222,7 +198,7 @@ class Backfills:
             each.close()
         return complete
 
-    def next_due(self) -> Backfill | None:
+    def next_due(self) -> HistoryBackfill | None:
         """A backfill that can take a piece of history, or has computed one; they take turns."""
         if self._begun is not None:
             if self._backfills.get(self._begun.backfill.plan.name) is self._begun.backfill:
@@ -237,7 +213,7 @@ class Backfills:
         self._backfills[due] = backfill
         return backfill
 
-    def take_piece(self, backfill: Backfill) -> bool:
+    def take_piece(self, backfill: HistoryBackfill) -> bool:
         """Adds a piece of history to a view, or begins to compute one, whose errors come when it is added.
 
         Returns:
@@ -263,17 +239,19 @@ class Backfills:
         are_few = any(each is not None and each.few is not None for each in rows.frames.values())
         if backfill.is_beside and not are_few:
             work = partial(self._compute, backfill, rows)
-            self._begun = _Begun(backfill, piece, self._thread.submit(self._run, backfill.plan.name, work))
+            self._begun = _Begun(backfill, piece, self._threads.submit(self._run, backfill.plan.name, work))
             return False
         self._add(backfill, piece, Computed(partial(backfill.take, rows)), 0.0, started)
         return True
 
-    def _compute(self, backfill: Backfill, rows: EpochRows) -> _Timed:
+    def _compute(self, backfill: HistoryBackfill, rows: EpochRows) -> _Timed:
         started = self._clock.monotonic()
         computed = backfill.computed(rows)
         return _Timed(computed, self._clock.monotonic() - started)
 
-    def _add(self, backfill: Backfill, piece: HistoryPiece, rows: Computed, beside_s: float, started: float) -> None:
+    def _add(
+        self, backfill: HistoryBackfill, piece: HistoryPiece, rows: Computed, beside_s: float, started: float
+    ) -> None:
         version, ended = rows.merge(), self._clock.monotonic()
         seconds = PieceSeconds(beside_s, ended - started)
         backfill.on_piece(piece, version, seconds, rows.groups)
@@ -290,18 +268,17 @@ class Backfills:
         return any(each.view.tidy(audit) for each in self._backfills.values() if each.version is not None)
 
     def close(self) -> None:
-        """Stops reading histories, when the piece that is computed is over."""
-        self._thread.shutdown()
+        """Stops reading histories; no piece is computed."""
         for each in self._backfills.values():
             each.close()
 
-    def _restart(self, name: str, begun: Backfill) -> None:
+    def _restart(self, name: str, begun: HistoryBackfill) -> None:
         begun.close()
-        self._backfills[name] = Backfill(begun.definition, begun.plan, self._make_view(begun.plan))
+        self._backfills[name] = HistoryBackfill(begun.definition, begun.plan, self._make_view(begun.plan))
         self._restarted.add(next_name(name))
 
     @staticmethod
-    def _apply(backfill: Backfill, epoch: int, rows: EpochRows) -> ViewVersion:
+    def _apply(backfill: HistoryBackfill, epoch: int, rows: EpochRows) -> ViewVersion:
         if backfill.version is None:
             backfill.on_created(epoch, backfill.create(epoch, rows))
         else:

@@ -8,18 +8,18 @@ then are kept, and follow in the epoch that shows the view.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, Future
 from dataclasses import replace
 from functools import cache, partial
 from types import MappingProxyType
-from typing import Any, Protocol, TypeAlias, cast
+from typing import TypeAlias
 
-from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
-from spark_bridge.changes.view import GroupedView, Guard, no_guard
+from spark_bridge.changes.change_set import ChangeLog, Parent
+from spark_bridge.changes.view import Guard, no_guard
 from spark_bridge.datasets.index_audit import IndexAudit
-from spark_bridge.ingest.epoch_rows import EpochRows
-from spark_bridge.maintenance.backfill import TakenGroups, missing_measures, noted_lacks
+from spark_bridge.maintenance.backfill import Progress, TakenGroups
+from spark_bridge.maintenance.parents_backfill import DerivedView, ParentsBackfill, RowsOfParents
 from spark_bridge.maintenance.shared_views import SharedViews
 from spark_bridge.operators.temporal_filter.temporal_filter_plan import BEFORE_ALL_US, watermark_time
 from spark_bridge.plans.view_plan import ViewPlan
@@ -31,90 +31,6 @@ Work: TypeAlias = Mapping[str, Callable[[], ViewVersion]]
 """Recorded name → the work that writes the next version of a view, or of stored rows."""
 RunWork: TypeAlias = Callable[[Work], Mapping[str, ViewVersion]]
 """Does all of the work, in any order; a view that fails has no version."""
-_AT_ONCE_ROWS = 200_000
-"""Rows of the parents up to which a view is computed within an epoch, as the new rows of any epoch are."""
-
-
-class DerivedView(Protocol):
-    """The datasets of one view over parents."""
-
-    changes: ChangeLog
-
-    def create(self, epoch: int, rows: EpochRows) -> ViewVersion: ...
-
-    def open(self, version: ViewVersion) -> None: ...
-
-    def apply(self, rows: EpochRows) -> ViewVersion: ...
-
-    def correct(self, rows: Any) -> ViewVersion: ...
-
-    @property
-    def num_rows(self) -> int: ...
-
-    def tidy(self, audit: IndexAudit | None) -> bool: ...
-
-
-class RowsOfParents(Protocol):
-    """The rows of parents, see `spark_bridge.maintenance.parent_rows.ParentRows`."""
-
-    def all(self, plan: ViewPlan) -> EpochRows: ...
-
-    def none(self) -> EpochRows: ...
-
-    def count(self, plan: ViewPlan) -> int: ...
-
-    def are_changed(self, plan: ViewPlan) -> bool: ...
-
-    @property
-    def time_us(self) -> int: ...
-
-    def since(self, begun_us: int | None) -> RowsOfParents: ...
-
-
-class _Unshown:
-    """A view that lacks the rows of its parents, in all or in some of its measures.
-
-    Args:
-        view: the maintenance of the view.
-        version: of its dataset, which has no rows, or groups that lack measures; None without a dataset.
-        groups: with which the next epoch begins the view.
-    """
-
-    def __init__(
-        self, plan: ViewPlan, view: DerivedView, version: ViewVersion | None, groups: TakenGroups | None = None
-    ) -> None:
-        self.plan, self.view, self.version, self.groups = plan, view, version, groups
-        self.lacks: Sequence[int] = ()
-        self.work: Callable[[], ViewVersion] | None = None
-        self.computed: Future[ViewVersion] | None = None
-        self.begun: dict[str, ViewVersion] = {}
-        self.begun_us = 0
-        self._changes: dict[str, ChangeSet] = {}
-
-    @property
-    def is_computed(self) -> bool:
-        return self.computed is not None and self.computed.done()
-
-    def begin(self, begun_us: int, parents: Mapping[str, Parent], work: Callable[[], ViewVersion]) -> None:
-        """Begins to keep the changes of its parents; the work on their rows before that may follow in the thread."""
-        self.begun = {name: parents[name].version for name in self.plan.parents}
-        self.begun_us, self.work = begun_us, work
-
-    @property
-    def noted(self) -> str | None:
-        """The record that tells groups which lack measures from a dataset without rows."""
-        return json.dumps(noted_lacks(self.lacks)) if self.lacks else None
-
-    def keep(self, parents: Mapping[str, Parent]) -> None:
-        """Adds the changes of an epoch to those since the computation began."""
-        for name in self.plan.parents:
-            if (changes := parents[name].changes) is not None:
-                known = self._changes.get(name)
-                self._changes[name] = changes.held() if known is None else known.then(changes)
-
-    def since(self, parents: Mapping[str, Parent]) -> dict[str, Parent]:
-        """Its parents, with all changes since the computation began."""
-        return {name: parents[name].since(self.begun[name], self._changes.get(name)) for name in self.plan.parents}
 
 
 class DerivedViews:
@@ -124,7 +40,7 @@ class DerivedViews:
         make: makes the maintenance of a view.
         rows: the rows of parents: (epoch, name → parent) -> rows.
         compute: runs a computation and translates its errors: (view, work) -> its version.
-        thread: computes views beside the epochs; None for a thread of its own.
+        threads: computes views beside the epochs, one at a time.
         watermarks: source → its last watermark; the mapping follows them.
         guard: around the work on a view in the thread of the caller.
     """
@@ -134,16 +50,17 @@ class DerivedViews:
         make: Callable[[ViewPlan], DerivedView],
         rows: Callable[[int, Mapping[str, Parent]], RowsOfParents],
         compute: Callable[[str, Callable[[], ViewVersion]], ViewVersion],
-        thread: Executor | None = None,
+        threads: Executor,
         watermarks: Mapping[str, int] = MappingProxyType({}),
         guard: Guard = no_guard,
     ) -> None:
         self._make, self._rows, self._compute, self._watermarks = make, rows, compute, watermarks
         self._guard = guard
-        self._thread = thread or ThreadPoolExecutor(1, thread_name_prefix="derived-view")
+        self._threads = threads
         self._plans: dict[str, ViewPlan] = {}
         self._shown: dict[str, DerivedView] = {}
-        self._unshown: dict[str, _Unshown] = {}
+        self._unshown: dict[str, ParentsBackfill] = {}
+        self._computing: Future[ViewVersion] | None = None
         self._ended: set[str] = set()
         self._shared = SharedViews()
         self._read: set[str] = set()
@@ -191,11 +108,11 @@ class DerivedViews:
                     unshown[name] = self._unshown[name]
                     continue
                 version = begun.get(next_name(name))
-                if version is not None and missing_measures(version):
+                if Progress.of(version).lacks:
                     # The changes of the epochs since its groups were taken over are lost.
                     version = None
                     self._ended.add(next_name(name))
-                unshown[name] = _Unshown(plan, self._opened(plan, version), version, groups.get(name))
+                unshown[name] = self._backfill(plan, version, groups.get(name))
             elif before in self._shown and (is_same or is_renamed):
                 shown[name] = self._shown[before]
             else:
@@ -205,12 +122,17 @@ class DerivedViews:
         for name, view in {**shown, **{name: each.view for name, each in unshown.items()}}.items():
             view.changes.is_kept = name in self._read
 
-    def _opened(self, plan: ViewPlan, version: ViewVersion | None) -> DerivedView:
+    def _opened(self, plan: ViewPlan, version: ViewVersion) -> DerivedView:
         with self._guard(plan.name):
             view = self._make(plan)
-            if version is not None:
-                view.open(version)
+            view.open(version)
         return view
+
+    def _backfill(
+        self, plan: ViewPlan, version: ViewVersion | None = None, groups: TakenGroups | None = None
+    ) -> ParentsBackfill:
+        with self._guard(plan.name):
+            return ParentsBackfill(plan, self._make(plan), version, groups)
 
     def take_over(self, last: int, epoch: int, parents: Mapping[str, Parent], run: RunWork) -> dict[str, ViewVersion]:
         """Makes the views that begin with the groups of the views that they replace, before the rows of an epoch.
@@ -227,35 +149,20 @@ class DerivedViews:
         """
         rows = self._rows(last, parents)
         work = {
-            name: partial(self._of_groups, epoch, each, rows)
+            name: partial(each.create_of_groups, epoch, rows)
             for name, each in self._unshown.items()
             if each.groups is not None
         }
         # A view may have failed with its parent, whatever the outcome of its own work.
         made = {name: version for name, version in run(work).items() if name in self._unshown}
         for name, version in made.items():
-            unshown = self._unshown[name]
-            unshown.groups = None
             if version.name == name:
                 self._shown[name] = self._unshown.pop(name).view
             else:
+                unshown = self._unshown[name]
                 unshown.version = version
-                begun_us = self._time(unshown.plan, None, rows.time_us)
-                unshown.begin(begun_us, parents, partial(_complete, unshown, rows))
+                unshown.begin(self._time(unshown.plan, None, rows.time_us), parents, rows)
         return {version.name: version for version in made.values()}
-
-    @staticmethod
-    def _of_groups(epoch: int, unshown: _Unshown, rows: RowsOfParents) -> ViewVersion:
-        """The version of a view of groups; it has the name of a backfill if it lacks measures."""
-        view, groups = cast("GroupedView", unshown.view), unshown.groups
-        assert groups is not None, "it begins with groups"
-        version = view.take_over(epoch, groups.plan, groups.version)
-        unshown.lacks = view.lacks
-        if not view.lacks:
-            return version
-        if rows.count(unshown.plan) > _AT_ONCE_ROWS:
-            return replace(version, name=next_name(unshown.plan.name))
-        return _complete(unshown, rows)
 
     def log(self, name: str) -> ChangeLog | None:
         """The changes of a view that readers see; None if it is none of these."""
@@ -342,12 +249,16 @@ class DerivedViews:
 
     def begin_due(self, epoch: int, parents: Mapping[str, Parent]) -> None:
         """Begins to compute the views whose parents are maintained, from the versions of this epoch."""
-        for name, each in self._unshown.items():
+        for each in self._unshown.values():
             if each.version is not None and each.work is None and self._is_ready(each, parents):
                 rows = self._rows(epoch, parents)
-                each.begin(self._time(each.plan, None, rows.time_us), parents, partial(_apply_all, each, rows))
+                each.begin(self._time(each.plan, None, rows.time_us), parents, rows)
+        if self._computing is not None and not self._computing.done():
+            return
+        for each in self._unshown.values():
             if each.work is not None and each.computed is None:
-                each.computed = self._thread.submit(self._compute, name, each.work)
+                each.computed = self._computing = self._threads.submit(self._compute, each.plan.name, each.work)
+                return
 
     def are_due(self, epoch: int, parents: Mapping[str, Parent], versions: Mapping[str, ViewVersion]) -> bool:
         """Whether an epoch that is made now takes rows out of one of them, or lets some in, as time has passed.
@@ -374,7 +285,7 @@ class DerivedViews:
     def recorded(self, epoch: int) -> dict[str, ViewVersion]:
         """Recorded name → version of each dataset that readers do not see yet, for an epoch's record."""
         return {
-            next_name(name): replace(each.version, name=next_name(name), pinned_epoch=epoch, progress=each.noted)
+            next_name(name): replace(each.recorded(), pinned_epoch=epoch)
             for name, each in self._unshown.items()
             if each.version is not None
         }
@@ -387,10 +298,6 @@ class DerivedViews:
     def tidy(self, audit: IndexAudit | None) -> bool:
         """See `View.tidy`."""
         return any(view.tidy(audit) for view in self._shown.values())
-
-    def close(self) -> None:
-        """Waits for the running computation."""
-        self._thread.shutdown()
 
     def _time(self, plan: ViewPlan, begun_us: int | None, time_us: int) -> int:
         """The time of the filters of a view: that of the epoch, or a watermark."""
@@ -418,23 +325,22 @@ class DerivedViews:
             if unshown.work is not None:
                 self._restart(name)
         elif unshown.version is None:
-            if rows.count(plan) <= _AT_ONCE_ROWS:
-                yield name, partial(_create, unshown.view, epoch, rows, plan)
+            if unshown.has_few(rows):
+                yield name, partial(unshown.create, epoch, rows)
             else:
                 yield next_name(name), partial(unshown.view.create, epoch, rows.none())
         elif unshown.work is not None:
             unshown.keep(parents)
             if unshown.is_computed:
                 changed = self._rows(epoch, unshown.since(parents))
-                yield name, partial(_catch_up, unshown, changed.since(unshown.begun_us))
+                yield name, partial(unshown.catch_up, changed.since(unshown.begun_us))
 
     def _restart(self, name: str) -> None:
-        plan = self._plans[name]
-        self._unshown[name] = _Unshown(plan, self._make(plan), None)
+        self._unshown[name] = self._backfill(self._plans[name])
         self._ended.add(next_name(name))
 
     @staticmethod
-    def _is_ready(unshown: _Unshown, maintained: Collection[str]) -> bool:
+    def _is_ready(unshown: ParentsBackfill, maintained: Collection[str]) -> bool:
         return all(parent in maintained for parent in unshown.plan.parents)
 
 
@@ -469,27 +375,6 @@ def filter_time_us(versions: Iterable[ViewVersion]) -> int | None:
 
 def _fail(error: ViewFailedError) -> ViewVersion:
     raise error
-
-
-def _create(view: DerivedView, epoch: int, rows: RowsOfParents, plan: ViewPlan) -> ViewVersion:
-    return view.create(epoch, rows.all(plan))
-
-
-def _apply_all(unshown: _Unshown, rows: RowsOfParents) -> ViewVersion:
-    return unshown.view.apply(rows.all(unshown.plan))
-
-
-def _complete(unshown: _Unshown, rows: RowsOfParents) -> ViewVersion:
-    """The version of a view of groups, with the measures that these lack."""
-    view = cast("GroupedView", unshown.view)
-    return view.complete(rows.all(replace(unshown.plan, columns=view.earlier_columns)))
-
-
-def _catch_up(unshown: _Unshown, rows: RowsOfParents) -> ViewVersion:
-    """The version of a computed view, with the changes since the computation began."""
-    assert unshown.computed is not None, "it is computed"
-    version = unshown.computed.result()
-    return unshown.view.correct(rows) if rows.are_changed(unshown.plan) else version
 
 
 def _levels(plans: Mapping[str, ViewPlan], shared: SharedViews) -> list[list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -91,7 +91,7 @@ class FullViews:
     Args:
         make_view: makes the dataset of a view, neither created nor open.
         run: runs a recomputation and translates its errors: (view, work) -> its version.
-        thread: runs the recomputations beside the epochs; None for a thread of its own.
+        threads: runs the recomputations beside the epochs.
         guard: around the work on a view in the thread of the caller.
     """
 
@@ -99,12 +99,12 @@ class FullViews:
         self,
         make_view: Callable[[PlannedView], RecomputedView],
         run: Callable[[str, Callable[[], ViewVersion]], ViewVersion],
-        thread: Executor | None = None,
+        threads: Executor,
         guard: Guard = no_guard,
     ) -> None:
         self._make_view, self._run, self._guard = make_view, run, guard
         self._views: dict[str, _Maintained] = {}
-        self._thread = thread or ThreadPoolExecutor(1, thread_name_prefix="full-view")
+        self._threads = threads
         self._running: tuple[str, _Maintained, Future[ViewVersion]] | None = None
 
     @property
@@ -203,7 +203,7 @@ class FullViews:
         name = min(due, key=lambda each: due[each].begun_s)
         due[name].begin(now_s)
         refresh = partial(due[name].view.refresh, epoch, rows)
-        self._running = (name, due[name], self._thread.submit(self._run, name, refresh))
+        self._running = (name, due[name], self._threads.submit(self._run, name, refresh))
 
     def take_finished(self) -> Recomputation | None:
         """The recomputation that is over, if any.
@@ -228,7 +228,3 @@ class FullViews:
             for name, each in self._views.items()
             if not each.is_shown and each.view.version is not None
         }
-
-    def close(self) -> None:
-        """Waits for the running recomputation."""
-        self._thread.shutdown()

@@ -9,7 +9,7 @@ from actors.protocol.blocks import Block
 from spark_bridge.changes.change_set import ChangeSet, Parent
 from spark_bridge.changes.view import ShownView, View, seconds_behind
 from spark_bridge.ingest.epoch_rows import EpochRows, EpochViews, Stopped
-from spark_bridge.maintenance.backfill import Backfill, TakenGroups
+from spark_bridge.maintenance.backfill import HistoryBackfill, TakenGroups
 from spark_bridge.maintenance.backfills import Backfills
 from spark_bridge.maintenance.declaration import Declaration, Start
 from spark_bridge.maintenance.derived_views import DerivedViews, RunWork, Work
@@ -437,7 +437,7 @@ class RecordedViews:
                 self._go_live(name)
         return [self._planned[base_name(name)].catalog_view(name, epoch) for name in new if name in versions]
 
-    def next_due(self) -> Backfill | None:
+    def next_due(self) -> HistoryBackfill | None:
         """Begins computations that are due.  Returns a backfill that can take a piece of history."""
         self._begin_computations()
         return self._backfills.next_due()

@@ -698,7 +698,7 @@ MUTANTS = (
     Mutant(
         "a backfill that continues begins its history again",
         "spark_bridge/maintenance/backfill.py",
-        (('= recorded.get("history")\n', "= None\n"),),
+        (("self._progress = recorded.history\n", "self._progress = None\n"),),
         start=391,
     ),
     Mutant(

@@ -703,8 +703,8 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "changes of several epochs begin at the rows of now",
-        "spark_bridge/maintenance/derived_views.py",
-        (("parents[name].since(self.begun[name],", "parents[name].since(parents[name].version,"),),
+        "spark_bridge/maintenance/parents_backfill.py",
+        (("parents[name].since(self._begun[name],", "parents[name].since(parents[name].version,"),),
         shown_by=f"{_ADDED_LATER}[grouped]",
     ),
     Mutant(
@@ -1272,13 +1272,13 @@ VIEW_MUTANTS = (
     Mutant(
         "earlier rows reach measures whose groups were taken over",
         "spark_bridge/maintenance/backfill.py",
-        (("return self._grouped.complete(rows)", "return self._grouped.apply(rows)"),),
+        (("self.view.complete(rows) if self.lacks else self.view.apply(rows)", "self.view.apply(rows)"),),
         shown_by=f"{_ADDED}::test_only_added_measures_are_computed_of_the_stored_rows[a measure]",
     ),
     Mutant(
         "the measures that lack the history are forgotten by a crash",
         "spark_bridge/maintenance/backfill.py",
-        (("        return noted_lacks(self._grouped.lacks)\n", "        return {}\n"),),
+        (("round(self.fraction, 4), self.lacks)", "round(self.fraction, 4))"),),
         shown_by=f"{_ADDED}::test_only_added_measures_are_computed_of_the_stored_rows[a measure]",
     ),
     Mutant(
@@ -1286,7 +1286,7 @@ VIEW_MUTANTS = (
         "spark_bridge/maintenance/backfills.py",
         (
             (
-                "= Backfill(begun.definition, begun.plan, self._make_view(begun.plan))",
+                "= HistoryBackfill(begun.definition, begun.plan, self._make_view(begun.plan))",
                 "= begun; begun.version = None",
             ),
         ),
@@ -1329,7 +1329,7 @@ VIEW_MUTANTS = (
     Mutant(
         "groups that lack measures are taken for a dataset without rows",
         "spark_bridge/maintenance/derived_views.py",
-        (("if version is not None and missing_measures(version):", "if False:"),),
+        (("if Progress.of(version).lacks:", "if False:"),),
         shown_by=f"{_ADDED}::test_measures_over_many_rows_of_views_are_computed_beside_the_epochs[an attempt ends]",
     ),
     Mutant(

@@ -18,8 +18,9 @@ from spark_bridge.ingest.followed_watermarks import follows_watermarks, is_behin
 from spark_bridge.ingest.history import HistoryPiece, OpenHistory
 from spark_bridge.maintenance.backfills import Backfills
 from spark_bridge.maintenance.declaration import Declaration
-from spark_bridge.maintenance.derived_views import DerivedView, DerivedViews, Work
+from spark_bridge.maintenance.derived_views import DerivedViews, Work
 from spark_bridge.maintenance.full_views import FullViews
+from spark_bridge.maintenance.parents_backfill import DerivedView
 from spark_bridge.maintenance.recorded_views import RecordedViews
 from spark_bridge.plans.planned_view import PlannedView, StoredGroups, stored_groups
 from spark_bridge.plans.view_definition import ViewDefinition
@@ -101,8 +102,7 @@ class ModelMaterializer:
         self._followed: Set[str] = set()
         self._schemas: Mapping[str, pa.Schema | None] = {}
         self._full = FullViews(self._full_view, lambda _, refresh: refresh(), thread)
-        make_grouped: Any = self._make  # no measure is missing, so it completes none
-        self._backfills = Backfills(self._make, open_history, _rows_of_piece, clock, make_grouped, thread=thread)
+        self._backfills = Backfills(self._make, open_history, _rows_of_piece, clock, thread)
         self._derived = DerivedViews(
             self._make_derived,
             lambda epoch, parents: ModelParentRows(

@@ -65,7 +65,7 @@ class RecordedMaterializer:
         self.states: dict[str, ViewState] = {}
         self.refusal: SlackwaterError | None = None
         self._broken: dict[str, str] = {}
-        self._backfills = Backfills(make, lambda *_: NoHistory(), lambda *_: EpochRows({}, 0, 1, 0), clock)
+        self._backfills = Backfills(make, lambda *_: NoHistory(), lambda *_: EpochRows({}, 0, 1, 0), clock, AtOnce())
         self.recorded = RecordedViews(
             self._backfills,
             FullViews(make, lambda _, refresh: refresh(), AtOnce()),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_bridge.maintenance import derived_views
+from spark_bridge.maintenance import parents_backfill
 from spark_bridge.operators.group.aggregate_view import AggregateView
 from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.plans.view_plan import ViewPlan
@@ -185,7 +185,7 @@ def test_measures_over_many_rows_of_views_are_computed_beside_the_epochs(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str
 ) -> None:
     graph = _replaced(local_spark, tmp_path, *OVER_VIEWS["joined"])
-    monkeypatch.setattr(derived_views, "_AT_ONCE_ROWS", -1)
+    monkeypatch.setattr(parents_backfill, "_AT_ONCE_ROWS", -1)
     stored = graph.views["v"]
     graph.correct({("t", "new"): random_rows(random.Random(8), 9)})
     assert graph.views["v"] == stored and graph.views["v.next"].noted["lacks"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Event
 from types import SimpleNamespace
@@ -86,12 +87,13 @@ class Backfilled:
     def __init__(self, *, weight: float = 0.25, is_stored: bool = True) -> None:
         self.clock, self.rows, self.gate = ManualClock(), Rows(is_stored=is_stored), Event()
         self.gate.set()
+        self.threads = ThreadPoolExecutor(1)
         self.dataset = Dataset(self.clock, self.rows)
         make: Any = lambda _: self.dataset  # noqa: E731
         spark: Any = None
         many = EpochRows({"s": LeafRows(None, lambda: spark)}, 0, 1, 0)
         self.backfills = Backfills(
-            make, lambda *_: self.rows, lambda *_: many, self.clock, weight=weight, run=self._beside
+            make, lambda *_: self.rows, lambda *_: many, self.clock, self.threads, weight, self._beside
         )
         nothing: Any = None
         columns = {"s": frozenset[str]()}
@@ -103,6 +105,10 @@ class Backfilled:
 
     def declare(self) -> None:
         self.backfills.declare({"v": ViewDefinition("v", "SELECT x FROM s")}, {"v": self.plan}, {}, {})
+
+    def close(self) -> None:
+        self.threads.shutdown()
+        self.backfills.close()
 
     def come_rows(self) -> None:
         frames: Any = {"s": None}
@@ -134,7 +140,7 @@ def test_a_backfill_rests_by_its_weight_while_rows_come(weight: float, rest_s: f
     assert late.take() is None
     late.clock.advance(0.02)
     assert late.take() is False
-    late.backfills.close()
+    late.close()
 
 
 def test_a_backfill_does_not_rest_when_no_rows_have_come_for_ten_seconds() -> None:
@@ -144,13 +150,13 @@ def test_a_backfill_does_not_rest_when_no_rows_have_come_for_ten_seconds() -> No
     late.clock.advance(10)
     late.add()
     late.add()
-    late.backfills.close()
+    late.close()
 
 
 def test_rows_of_files_are_added_between_epochs_and_rest_too() -> None:
     late = Backfilled(is_stored=False)
     assert [late.take(), late.take()] == [True, None]
-    late.backfills.close()
+    late.close()
 
 
 def test_the_merge_of_a_piece_is_short_while_rows_come_and_a_piece_alone_is_large() -> None:
@@ -162,7 +168,7 @@ def test_the_merge_of_a_piece_is_short_while_rows_come_and_a_piece_alone_is_larg
     late.clock.advance(10)
     late.add()
     assert late.rows.taken[2] == 32 * MIB, "not more than eight times as much"
-    late.backfills.close()
+    late.close()
 
 
 @pytest.mark.parametrize(("groups", "mib"), [(250, 10), (251, 4)])
@@ -173,7 +179,7 @@ def test_few_groups_are_merged_in_larger_pieces(groups: int, mib: int) -> None:
     late.come_rows()
     late.add()
     assert late.rows.taken[1] == mib * MIB, "a second of computing, or 0.2 s of merging"
-    late.backfills.close()
+    late.close()
 
 
 def test_the_progress_is_that_of_the_pieces_in_the_view() -> None:
@@ -189,7 +195,7 @@ def test_the_progress_is_that_of_the_pieces_in_the_view() -> None:
     assert late.take() is True
     assert late.backfills.fractions == {"v": 0.04}
     assert late.backfills.recorded()["v.next"].noted["history"] == str(4 * MIB)
-    late.backfills.close()
+    late.close()
 
 
 def test_a_piece_of_a_backfill_that_restarts_is_not_added() -> None:
@@ -203,7 +209,7 @@ def test_a_piece_of_a_backfill_that_restarts_is_not_added() -> None:
     late.rows.taken.clear()
     late.add()
     assert late.backfills.recorded()["v.next"].version == 2
-    late.backfills.close()
+    late.close()
 
 
 def test_the_error_of_a_computation_is_raised_when_its_piece_is_due() -> None:
@@ -213,4 +219,4 @@ def test_the_error_of_a_computation_is_raised_when_its_piece_is_due() -> None:
     eventually(lambda: late.backfills.next_due() is not None)
     with pytest.raises(ViewFailedError, match="too wet"):
         late.take()
-    late.backfills.close()
+    late.close()

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_bridge.ingest.epoch_rows import EpochRows, EpochViews
-from spark_bridge.maintenance import derived_views
+from spark_bridge.maintenance import parents_backfill
 from spark_bridge.maintenance.parent_rows import ParentRows
 from spark_bridge.operators.group import aggregate_view
 from spark_bridge.operators.group.aggregate_plan import AggregatePlan
@@ -109,7 +109,7 @@ def test_view_that_is_added_later_gets_all_rows(
     local_spark: SparkSession, tmp_path: Path, at_once: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not at_once:
-        monkeypatch.setattr(derived_views, "_AT_ONCE_ROWS", -1)
+        monkeypatch.setattr(parents_backfill, "_AT_ONCE_ROWS", -1)
     chance = random.Random(5)
     definitions = graph_of("deep")
     graph = ViewGraph(local_spark, tmp_path, definitions[:1])
@@ -129,7 +129,7 @@ def test_view_that_is_added_later_gets_all_rows(
 def test_computation_that_a_crash_ended_begins_again(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(derived_views, "_AT_ONCE_ROWS", -1)
+    monkeypatch.setattr(parents_backfill, "_AT_ONCE_ROWS", -1)
     chance = random.Random(6)
     definitions = graph_of("regrouped")
     graph = ViewGraph(local_spark, tmp_path, definitions[:1])

@@ -29,7 +29,7 @@ class Views:
         clock = ManualClock()
         make: Any = Dataset
         rows = EpochRows({}, 0, 1, 0)
-        self.backfills = Backfills(make, lambda *_: NoHistory(), lambda *_: rows, clock)
+        self.backfills = Backfills(make, lambda *_: NoHistory(), lambda *_: rows, clock, AtOnce())
         self.full = FullViews(make, lambda _, refresh: refresh(), AtOnce())
         self.adopted: list[str] = []
         rows_of: Any = lambda *_: None  # noqa: E731 - there are no views over views

@@ -20,7 +20,7 @@ from actors.sources.event_time import duration_text, event_times_us, microsecond
 from actors.sources.row_key import Key
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.ingest.followed_watermarks import followed_watermarks
-from spark_bridge.maintenance import derived_views
+from spark_bridge.maintenance import parents_backfill
 from spark_bridge.maintenance.derived_views import aged_to
 from spark_bridge.materializer import Materializer
 from spark_bridge.plans.view_definition import ViewDefinition
@@ -402,7 +402,7 @@ def test_a_changed_view_counts_the_rows_that_are_young_enough(
         view.step(_rows(chance, 12, range(minute - 10, minute + 10)), minute)
         view.check()
     if way != "at once":
-        monkeypatch.setattr(derived_views, "_AT_ONCE_ROWS", -1)
+        monkeypatch.setattr(parents_backfill, "_AT_ONCE_ROWS", -1)
     view.change(after)
     checked = 0
     for minute in range(50, 150, 10):

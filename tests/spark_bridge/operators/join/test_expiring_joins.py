@@ -19,7 +19,7 @@ from spark_bridge.engine.catalyst.arrow_frames import frame_of_table
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.ingest.epoch_rows import EpochViews
 from spark_bridge.ingest.followed_watermarks import followed_watermarks
-from spark_bridge.maintenance import derived_views
+from spark_bridge.maintenance import parents_backfill
 from spark_bridge.materializer import Materializer
 from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.plans.view_plan import ViewPlan
@@ -359,7 +359,7 @@ def test_sides_stay_small_over_a_hundred_epochs_in_the_root_and_in_memory(
 def test_no_row_expires_before_the_view_that_joins_it_has_all(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(derived_views, "_AT_ONCE_ROWS", 0)
+    monkeypatch.setattr(parents_backfill, "_AT_ONCE_ROWS", 0)
     joined, chance = Joined(local_spark, tmp_path, _JOINS["inner"][0], _USED["inner"]), random.Random(3)
     for epoch in range(40):
         if "above" in joined.views:

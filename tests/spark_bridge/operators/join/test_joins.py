@@ -15,7 +15,7 @@ from spark_bridge import materializer
 from spark_bridge.changes import hot_keys, memory_tier, rows_before
 from spark_bridge.changes.memory_tier import MemoryTier
 from spark_bridge.datasets.view_table import ViewTable, look_up
-from spark_bridge.maintenance import derived_views
+from spark_bridge.maintenance import parents_backfill
 from spark_bridge.plans.view_definition import ViewDefinition
 from state.tables.stored_rows import is_internal_view
 from tests.cases import few
@@ -217,7 +217,7 @@ def test_views_over_joins_that_are_added_later_get_all_rows(
     local_spark: SparkSession, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both are computed beside epochs that add, replace and remove rows."""
-    monkeypatch.setattr(derived_views, "_AT_ONCE_ROWS", -1)
+    monkeypatch.setattr(parents_backfill, "_AT_ONCE_ROWS", -1)
     chance = random.Random(f"late {name}")
     total = ViewDefinition("total", "SELECT g, count(*) AS n FROM w GROUP BY g")
     graph = ViewGraph(local_spark, tmp_path, [total], SOURCES)

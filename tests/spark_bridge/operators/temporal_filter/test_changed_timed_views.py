@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_bridge.maintenance import derived_views
+from spark_bridge.maintenance import parents_backfill
 from spark_bridge.plans.view_definition import ViewDefinition
 from tests.spark_bridge.random_rows import random_rows
 from tests.spark_bridge.timed_graph import timed_graph
@@ -38,7 +38,7 @@ def test_a_changed_filter_by_the_time_is_sparks_answer(
         graph.correct({("t", f"{number}"): random_rows(chance, 60)})
         graph.check()
     if way != "at once":
-        monkeypatch.setattr(derived_views, "_AT_ONCE_ROWS", -1)
+        monkeypatch.setattr(parents_backfill, "_AT_ONCE_ROWS", -1)
     graph.declare([ViewDefinition("v", _CHANGES[name], replace=True)])
     graph.at(graph.now + timedelta(hours=2))
     graph.correct({("t", "changed"): random_rows(chance, 60)})

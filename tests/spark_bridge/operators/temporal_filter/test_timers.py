@@ -18,7 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_bridge.engine.catalyst.epoch_timestamps import filters_by_time, uses_epoch_timestamps
-from spark_bridge.maintenance import derived_views
+from spark_bridge.maintenance import parents_backfill
 from spark_bridge.materializer import Materializer
 from spark_bridge.operators.temporal_filter import temporal_filter_rows
 from spark_bridge.plans.view_definition import ViewDefinition
@@ -145,7 +145,7 @@ def test_timed_views_that_are_declared_late_have_the_rows_of_their_epoch(
     first = graph.definitions[0]
     late = [ViewDefinition(f"late_{name}", VIEWS[name]) for name in ("between", "group", "join", "having", "case")]
     graph.declare([first, *late])
-    with patch.object(derived_views, "_AT_ONCE_ROWS", 0):
+    with patch.object(parents_backfill, "_AT_ONCE_ROWS", 0):
         graph.settle()
     graph.check()
     for hours in (2, 0, 3.5):
