@@ -5,7 +5,8 @@
     recorded_views                                    the views that each epoch creates, shows and ends
     incremental_views  append_view, row_view          each epoch's rows and corrections
                        expiring_rows                  rows that leave by watermarks: sides of joins, time to live
-    backfills          backfill                       new rows, and pieces of history, until it is complete
+    backfill           parents_backfill               a view that lacks earlier rows, its beginning and its progress
+    backfills                                         new rows, and pieces of history, until a view is complete
     derived_views      derived_rows, parent_rows      the changes of other views, through the operators
                        weighted_rows                  a projection view over operators: rows by their values
     full_views         full_view                      recomputed from all stored rows, in a thread
@@ -18,9 +19,9 @@ Data flow in an epoch:
     new rows, corrections ──► incremental views ── changes ──► derived views, the parents first ──► versions
 
 `recorded_views` orders the work of an epoch; by it a complete backfill becomes one of the incremental views.  A view
-whose groups are those of the stored view that it replaces is made of them, in the first epoch, by its `AggregateView`
-(room `operators.group`).  Measures that these lack are computed alone: by an extended backfill, or, over views, as a
-first computation.  `recomputation` computes a view in one query, for full views and for verification.
+whose groups are those of the stored view that it replaces begins with them, in the first epoch, by its `AggregateView`
+(room `operators.group`); only measures that these lack get earlier rows.  `recomputation` computes a view in one query,
+for full views and for verification.
 
 Invariants: a view and its recorded position change together, in one epoch; a backfill, and a full or derived view
 without a first computation, are recorded under a name with a dot, and hidden from readers.  A view gets the changes of
