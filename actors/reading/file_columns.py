@@ -16,6 +16,7 @@ from actors.rows import Rows
 from actors.schemas.chosen_columns import only_columns, without_columns
 from actors.schemas.metadata_columns import EPOCH, ROW, file_scalars, row_positions
 from actors.schemas.path_columns import path_fields, path_scalars, path_values
+from actors.schemas.safe_types import without_marks
 from actors.sources.source import SourceDefinition
 
 
@@ -56,7 +57,7 @@ class FileColumns:
         if columns is not None and source.event_time is not None:
             columns = {*columns, source.event_time.column}
         self._scalars = {**(file_scalars(file, source.location.url) if metadata else {}), **from_path}
-        self._schema = only_columns(schema, columns)
+        self._schema = without_marks(only_columns(schema, columns))
         self.columns = None if columns is None else self._of_content(frozenset(columns))
         """The columns of the content that are read; None for all."""
         is_complete = source.schema is not None or len(path_values(file.path)) == len(from_path)

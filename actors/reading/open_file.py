@@ -18,6 +18,7 @@ from actors.objects.object_file import ObjectFile
 from actors.reading.file_columns import FileColumns
 from actors.rows import Offset, Rows
 from actors.schemas.conform import names_text
+from actors.schemas.safe_types import without_marks
 from actors.settings import ReadLimits
 from actors.sources.source import SourceDefinition
 from actors.sources.source_schema import addable_columns, kept_schema
@@ -109,7 +110,7 @@ class OpenFile:
         if self._error_ahead is not None:
             raise self._error_ahead
         if self._ahead is None:
-            return Rows(schema.empty_table(), offset.row, anchor=offset), True
+            return Rows(without_marks(schema).empty_table(), offset.row, anchor=offset), True
         piece = self._ahead
         self._read_ahead()
         return piece, self._is_over()

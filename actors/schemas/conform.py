@@ -14,7 +14,7 @@ import pyarrow.types as kinds
 
 from actors.file_errors import UnreadableFile, one_line
 from actors.schemas.column_names import NameRule, source_names
-from actors.schemas.safe_types import safe_type
+from actors.schemas.safe_types import is_open, safe_type, without_marks
 from state.errors import SchemaError
 
 _MAX_PRECISION = 38
@@ -22,6 +22,10 @@ _INT64_DIGITS = 19
 _NAME_CHARACTERS = 60
 _BELOW_MICROSECONDS = r"(:\d\d\.\d{6})\d+"
 _LOST_DIGITS = re.compile(rf"{_BELOW_MICROSECONDS}|timestamp\[ns.* would lose data")
+_TOO_LARGE = re.compile(
+    r"Integer value -?\d+ not in range|CSV conversion error to u?int(8|16|32): invalid value '-?\d+'$|"
+    r"convert JSON to u?int(8|16|32), couldn't parse:-?\d+$"
+)
 _HAS_ZONE = r"\d:?\d\d(:\d\d(\.\d+)?)?\s?(Z|[+-]\d\d(:?\d\d)?)$"
 
 Timestamps: TypeAlias = Literal["exact", "truncate"]
@@ -66,13 +70,14 @@ def conform(
             continue
         column = table.column(index)
         _require_fit(column.type, field, names, parse_text=parse_text)
+        field_conversion = conversion._replace(as_text=is_open(field))
         chunks: list[pa.Array] = []
         row = first_row
         for chunk in column.chunks:
-            chunks.append(_converted(chunk, field, row, conversion))
+            chunks.append(_converted(chunk, field, row, field_conversion))
             row += len(chunk)
         columns.append(pa.chunked_array(chunks, field.type))
-    return pa.Table.from_arrays(columns, schema=schema)
+    return pa.Table.from_arrays(columns, schema=without_marks(schema))
 
 
 def _is_valid(table: pa.Table) -> bool:
@@ -87,7 +92,9 @@ def _is_valid(table: pa.Table) -> bool:
 
 
 def lost_digits(reason: str) -> str:
-    """The reason of an error, with the option that helps if a time has digits below microseconds."""
+    """The reason of an error, with the option that helps if a time has more digits, or a number is too large."""
+    if _TOO_LARGE.search(reason):
+        return f'{reason}; for larger numbers, declare a source of another name with Schema(evolution="widen")'
     if not _LOST_DIGITS.search(reason):
         return reason
     return f'{reason}; declare the source with Schema(timestamps="truncate") to leave out the digits below microseconds'
@@ -126,11 +133,30 @@ def require_fitting_columns(found: pa.Schema, schema: pa.Schema, names: NameRule
 
 
 def _require_fit(found: pa.DataType, field: pa.Field, names: NameRule, *, parse_text: bool) -> None:
-    if found != field.type and not _fits(found, field.type, names, parse_text=parse_text):
-        raise UnreadableFile(
-            f"column {field.name}: the source has {field.type}, the file has {found}; "
-            "write the file again with the type of the source"
-        )
+    if found == field.type or _fits(found, field.type, names, parse_text=parse_text):
+        return
+    if is_open(field) and _has_text(found):
+        return
+    raise UnreadableFile(
+        f"column {field.name}: the source has {field.type}, the file has {found}; {_remedy(found, field.type)}"
+    )
+
+
+def _remedy(found: pa.DataType, wanted: pa.DataType) -> str:
+    again = "write the file again with the type of the source"
+    is_wider = _fits(wanted, found, "any_case", parse_text=False) and not kinds.is_nested(found)
+    if not is_wider or not (kinds.is_integer(found) or kinds.is_floating(found)):
+        return again
+    return f'{again}, or declare a source of another name with Schema(evolution="widen")'
+
+
+def _has_text(found: pa.DataType) -> bool:
+    """True if the values of a type can be read as text."""
+    try:
+        safe = safe_type(found, "", null=pa.null())
+    except SchemaError:
+        return False
+    return not kinds.is_nested(safe) and not kinds.is_binary(safe)
 
 
 def names_text(names: Sequence[str]) -> str:
@@ -179,6 +205,7 @@ class _Conversion(NamedTuple):
 
     timestamps: Timestamps
     names: NameRule
+    as_text: bool = False
 
 
 def _field_names(found: pa.StructType, wanted: pa.StructType, names: NameRule) -> list[str]:
@@ -195,7 +222,11 @@ def _converted(chunk: pa.Array, field: pa.Field, first_row: int, conversion: _Co
 
 
 def _checked(array: pa.Array, wanted: pa.DataType, conversion: _Conversion) -> pa.Array:
-    result = array if array.type == wanted else _convert(array, wanted, conversion)
+    if conversion.as_text and array.type != wanted:
+        array = _convert(array, safe_type(array.type, "", null=pa.null()), conversion)
+        result = array.cast(wanted)
+    else:
+        result = array if array.type == wanted else _convert(array, wanted, conversion)
     return _validated(result) if _is_checked(wanted) else result
 
 

@@ -25,6 +25,7 @@ from actors.schemas.column_names import RESERVED_PREFIX, unique_names
 from state.errors import SchemaError
 
 _MAX_PRECISION = 38
+_OPEN = {b"slackwater": b"open"}
 
 
 def safe_schema(schema: pa.Schema, null: pa.DataType = pa.string()) -> pa.Schema:
@@ -50,6 +51,21 @@ def safe_schema(schema: pa.Schema, null: pa.DataType = pa.string()) -> pa.Schema
         if "\0" in field.name or has_nul_in_names(field.type):
             raise SchemaError(f"column {field.name!r}: a name contains a NUL character; rename it")
     return pa.schema([pa.field(field.name, safe_type(field.type, field.name, null)) for field in schema])
+
+
+def open_text(name: str) -> pa.Field:
+    """A column that had no value when its schema was decided: text, also of values of other types."""
+    return pa.field(name, pa.string(), metadata=_OPEN)
+
+
+def is_open(field: pa.Field) -> bool:
+    """True for a column that `open_text` made."""
+    return bool(field.metadata == _OPEN)
+
+
+def without_marks(schema: pa.Schema) -> pa.Schema:
+    """The schema of rows: without the marks of open columns."""
+    return pa.schema([field.remove_metadata() for field in schema]) if any(map(is_open, schema)) else schema
 
 
 def suggested_schema(schema: pa.Schema) -> pa.Schema:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from actors.schemas.merged_schema import merged_schema
 from actors.schemas.metadata_columns import metadata_fields
 from actors.schemas.path_columns import path_fields
-from actors.schemas.safe_types import STORABLE_NAME, can_be_stored, safe_schema, widest_type
+from actors.schemas.safe_types import STORABLE_NAME, can_be_stored, is_open, open_text, safe_schema, widest_type
 from actors.sources.source import SourceDefinition
 from state.errors import SchemaError
 
@@ -40,7 +40,11 @@ def kept_schema(source: SourceDefinition, schema: pa.Schema, paths: Iterable[str
                 f"source {source.name}: its files have a column {taken[field.name]}; rename it, or declare the source "
                 f"without metadata {field.name[1:]!r}"
             )
+    columns = [open_text(field.name) if pa.types.is_null(field.type) else field for field in own]
     kept = safe_schema(pa.schema([*own, *metadata]))
+    kept = pa.schema(
+        [column if is_open(column) else field for column, field in zip([*columns, *metadata], kept, strict=True)]
+    )
     if source.key is not None:
         source.key.require_columns(source.name, [field.name for field in own])
     if source.event_time is not None:

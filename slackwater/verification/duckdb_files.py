@@ -9,6 +9,7 @@ from typing import Any
 from actors.formats.options import Csv, Json, Parquet, Text
 from actors.schemas.column_names import source_names
 from actors.schemas.metadata_columns import PATH, ROW
+from actors.schemas.safe_types import is_open
 from actors.sources.source import SourceDefinition
 from slackwater.reading.recorded_source import IngestedFile
 from slackwater.verification.engine import CannotComputeError
@@ -55,6 +56,8 @@ class DuckDbFiles:
         if self._source.timestamps != "exact":
             raise self._cannot("DuckDB rounds the digits of times below microseconds, and the source leaves them out")
         if isinstance(format, Parquet):
+            if self._source.schema is not None and any(map(is_open, self._source.schema)):
+                raise self._cannot("DuckDB writes numbers and times as other texts")
             rows = self._duckdb.read_parquet(path)
             return rows if all_fit else rows.filter(self._fits(rows.columns))
         codec = self._codec(head)

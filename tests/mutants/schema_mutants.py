@@ -64,6 +64,23 @@ SCHEMA_MUTANTS = (
         shown_by="tests/actors/recovery/test_catalog_changes.py",
     ),
     Mutant(
+        "every column of text takes numbers",
+        "actors/schemas/conform.py",
+        (
+            (
+                "    if is_open(field) and _has_text(found):\n",
+                "    if field.type == pa.string() and _has_text(found):\n",
+            ),
+        ),
+        shown_by="tests/actors/reading/test_file_columns.py",
+    ),
+    Mutant(
+        "a column without a value in the sample refuses numbers",
+        "actors/sources/source_schema.py",
+        (("column if is_open(column) else field", "field"),),
+        shown_by="tests/actors/reading/test_file_columns.py",
+    ),
+    Mutant(
         "the bytes of a column with a dot in its name are not fetched",
         "actors/formats/parquet/bounds.py",
         (("range(1, len(parts) + 1)", "range(1, 2)"),),

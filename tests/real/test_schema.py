@@ -133,8 +133,35 @@ def test_no_file_ends_the_run_by_its_columns(tmp_path: Path) -> None:
     assert bad["path"].endswith("a.parquet") and "column clock" in bad["error"]
 
 
+def test_a_strict_source_quarantines_and_a_lenient_one_reports(tmp_path: Path) -> None:
+    def made(**evolution: Any) -> sw.Pipeline:
+        pipeline = sw.Pipeline("schema", tmp_path / "root", settings=SETTINGS)
+        declared = sw.Schema("Id bigint, qty bigint", **evolution)
+        pipeline.source("strict", tmp_path / "strict" / "in", format="parquet", schema=declared, discovery=FAST)
+        pipeline.source("shown", tmp_path / "shown" / "in", format="parquet", materialize=True, discovery=FAST)
+        for name in ("strict", "shown"):
+            pipeline.view(f"all_{name}", f"SELECT * FROM {name}")
+        return pipeline
+
+    for name in ("strict", "shown"):
+        put(tmp_path / name, "a.parquet", pa.table({"id": [1], "qty": [2], "note": pa.nulls(1)}))
+    made().run(until="caught_up")
+    for name in ("strict", "shown"):
+        put(tmp_path / name, "b.parquet", pa.table({"ID": [2], "quantity": [3], "note": [5]}))
+    report = made().run(until="caught_up")
+    assert rows(tmp_path, "all_strict") == [{"Id": 1, "qty": 2}]
+    assert rows(tmp_path, "all_shown") == [{"id": 1, "qty": 2, "note": None}, {"id": 2, "qty": None, "note": "5"}]
+    (bad,) = sw.open(tmp_path / "root").ledger.files(status="quarantined").to_pylist()
+    assert bad["source"] == "strict" and "it lacks the column qty of the source, and has quantity" in bad["error"]
+    assert [note for note in report.notes if note.startswith("source shown: files lack qty, null in their rows")]
+    put(tmp_path / "strict", "c.parquet", pa.table({"id": [3]}))
+    made(evolution="lenient").run(until="caught_up")
+    assert rows(tmp_path, "all_strict") == [{"Id": 1, "qty": 2}, {"Id": 3, "qty": None}]
+    assert sw.verify(sw.open(tmp_path / "root"), pipeline=made(evolution="lenient")).all_equal
+
+
 @pytest.mark.more
-def test_a_strict_source_leaves_columns_out_and_reports_each_with_its_first_file(tmp_path: Path) -> None:
+def test_a_source_leaves_columns_out_and_reports_each_with_its_first_file(tmp_path: Path) -> None:
     put_lines(tmp_path, "a.json", {"id": 1, "new": 1})
     made = pipeline(tmp_path, ("everything", "SELECT * FROM t"), format="json", schema="id bigint")
     made.run(until="caught_up")

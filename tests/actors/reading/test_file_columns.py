@@ -130,6 +130,54 @@ def test_every_header_gives_a_source_that_can_be_stored(header: bytes, tmp_path:
     assert last and rows.table.to_pylist() == [dict.fromkeys(schema.names, 1)]
 
 
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        (pa.array([5, None], pa.int32()), ["5", None]),
+        (pa.array([1.5, -0.25]), ["1.5", "-0.25"]),
+        (pa.array([True, False]), ["true", "false"]),
+        (pa.array(["a", "é"]).dictionary_encode(), ["a", "é"]),
+        (pa.array(["1.50", None], pa.string()).cast(pa.decimal128(9, 2)), ["1.50", None]),
+        (pa.array([0, 1], pa.date32()), ["1970-01-01", "1970-01-02"]),
+        (pa.array([1_500, None], pa.timestamp("ms", "UTC")), ["1970-01-01 00:00:01.500000Z", None]),
+        (pa.nulls(2), [None, None]),
+    ],
+    ids=lambda values: str(getattr(values, "type", "")),
+)
+def test_a_column_without_a_value_in_the_sample_takes_values_of_every_type_as_text(
+    values: pa.Array, texts: list[str | None], tmp_path: Path
+) -> None:
+    made = source(tmp_path, Parquet())
+    first = opened(tmp_path, "a", write_parquet(pa.table({"x": [1], "open": pa.nulls(1)})), made)
+    kept = kept_schema(made, first.infer_schema(), ["a"])
+    kept = pa.ipc.read_schema(pa.py_buffer(kept.serialize().to_pybytes()))  # as the catalog keeps it
+    assert kept == pa.schema([("x", pa.int64()), ("open", pa.string())])
+    later = opened(tmp_path, "b", write_parquet(pa.table({"x": [2, 3], "open": values})), made)
+    rows, last = later.next_piece(kept, Offset())
+    assert last and rows.table["open"].to_pylist() == texts
+    assert [field.metadata for field in rows.table.schema] == [None, None]
+    rows, _ = first.next_piece(kept, Offset())
+    assert rows.table["open"].to_pylist() == [None]
+
+
+@pytest.mark.parametrize("values", [pa.array([[1]]), pa.array([b"x"]), pa.array([{"a": 1}])], ids=str)
+def test_lists_and_structs_and_bytes_have_no_text(values: pa.Array, tmp_path: Path) -> None:
+    made = source(tmp_path, Parquet())
+    kept = kept_schema(made, pa.schema([("x", pa.int64()), ("open", pa.null())]), ["a"])
+    later = opened(tmp_path, "b", write_parquet(pa.table({"x": [1], "open": values})), made)
+    with pytest.raises(UnreadableFile, match="column open: the source has string, the file has"):
+        later.next_piece(kept, Offset())
+
+
+def test_a_column_of_texts_takes_no_numbers(tmp_path: Path) -> None:
+    made = source(tmp_path, Parquet())
+    kept = kept_schema(made, pa.schema([("x", pa.string())]), ["a"])
+    with pytest.raises(
+        UnreadableFile, match="column x: the source has string, the file has int64; write the file again"
+    ):
+        opened(tmp_path, "b", write_parquet(table(1)), made).next_piece(kept, Offset())
+
+
 @pytest.mark.parametrize("format", [Csv(), Parquet()], ids=lambda format: format.name)
 @pytest.mark.parametrize("evolution", ["strict", "lenient", "add_columns", "widen"])
 def test_a_strict_source_has_no_rows_of_a_file_without_one_of_its_columns(

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from actors.file_errors import UnreadableFile
-from actors.schemas.conform import conform, require_common_column
+from actors.schemas.conform import conform, lost_digits, require_common_column
 from actors.schemas.safe_types import safe_schema
 
 _UTC = UTC
@@ -132,6 +132,39 @@ def test_a_column_of_nothing_but_nulls_fits_every_type() -> None:
     table = pa.table({"c": pa.nulls(2), "s": pa.array([{"a": None}, None], pa.struct([("a", pa.null())]))})
     schema = pa.schema([("c", pa.date32()), ("s", pa.struct([("a", pa.decimal128(5, 2))]))])
     assert conform(table, schema).to_pylist() == [{"c": None, "s": {"a": None}}, {"c": None, "s": None}]
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "has_remedy"),
+    [
+        (pa.int64(), pa.int32(), True),
+        (pa.float64(), pa.float32(), True),
+        (pa.float64(), pa.int32(), True),
+        (pa.string(), pa.int32(), False),
+        (pa.int64(), pa.string(), False),
+    ],
+    ids=str,
+)
+def test_a_column_of_wider_numbers_names_the_option_that_helps(
+    found: pa.DataType, wanted: pa.DataType, has_remedy: bool
+) -> None:
+    with pytest.raises(UnreadableFile) as raised:
+        conform(pa.table({"x": pa.nulls(1, found)}), pa.schema([("x", wanted)]))
+    assert ('Schema(evolution="widen")' in raised.value.reason) == has_remedy
+
+
+@pytest.mark.parametrize(
+    ("reason", "has_remedy"),
+    [
+        ("In CSV column #0: CSV conversion error to int8: invalid value '300'", True),
+        ("Failed to convert JSON to int32, couldn't parse:3000000000", True),
+        ("Integer value 300 not in range: -128 to 127", True),
+        ("In CSV column #0: CSV conversion error to int8: invalid value 'x'", False),
+        ("In CSV column #0: CSV conversion error to int64: invalid value '99999999999999999999'", False),
+    ],
+)
+def test_a_number_that_is_too_large_names_the_option_that_helps(reason: str, has_remedy: bool) -> None:
+    assert (lost_digits(reason) != reason) == has_remedy
 
 
 def test_long_and_broken_names_of_a_file_are_one_short_line_of_its_error() -> None:
