@@ -27,5 +27,9 @@ def notes(lines: Sequence[str], most: int, kind: str) -> list[Text]:
     if len(lines) <= most:
         return [*map(note, lines)]
     shown = lines[: most - 1]
-    others = counted(len(lines) - len(shown), f"other {kind}")
-    return [*map(note, shown), note(f"{others} failed; see `slackwater status`")]
+    return [*map(note, shown), *rest(len(lines) - len(shown), kind)]
+
+
+def rest(number: int, kind: str) -> list[Text]:
+    """The line with the number of faults that are not shown; no line for 0."""
+    return [note(f"{counted(number, f'other {kind}')} failed; see `slackwater status`")] if number else []

@@ -57,7 +57,7 @@ class RunDisplay:
             height: of the terminal, in lines.
         """
         names = name_width([*status.sources, *status.views, *status.backfills], width)
-        below = [*source_notes(status.sources, _MAX_NOTES), *view_notes(status.views, visible(self.root), _MAX_NOTES)]
+        below = [*source_notes(status.sources, _MAX_NOTES), *view_notes(status.views, self.root, _MAX_NOTES)]
         below += notes(publication_lines(status.publications), _MAX_NOTES, "publication")
         below += notes(after_commit_lines(status.after_commit), _MAX_NOTES, "source")
         sources, views = _shares(

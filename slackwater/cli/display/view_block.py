@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from actors.telemetry.counted import counters_of
+from slackwater.cli.display.notes import BAD, note, rest
 from slackwater.cli.display.root_facts import RootFacts
 from slackwater.cli.display.view_list import view_rows
 from slackwater.cli.terminal.fixed_table import Column, fixed_table
@@ -18,7 +19,6 @@ from slackwater.cli.terminal.output import Output
 from slackwater.status.quantities import human_count, human_seconds
 from slackwater.status.text import counted
 from state.epoch import epoch_time
-from state.visible import visible
 
 if TYPE_CHECKING:
     from slackwater.status.run_status import RunStatus, ViewStatus
@@ -94,7 +94,7 @@ def view_block(status: RunStatus, lines: int, *, names: int, width: int) -> Tabl
         behind = sum(bool(view.lag.plain) and view.lag.plain != _CURRENT and not view.is_closing for view in others)
         lag = Text(f"{behind} of them are behind" if behind else _CURRENT)
         if failed:
-            lag = Text(f"{failed} of them failed", style=_BAD)
+            lag = Text(f"{failed} of them failed", style=BAD)
         summed = _View("", sum(known) if known else None, lag)
         rows = [*rows[: lines - 1], (Text(f"{len(others)} others", style="italic"), summed)]
     return fixed_table("view", rows, _COLUMNS, names=names, width=width)
@@ -110,10 +110,8 @@ def view_notes(views: Mapping[str, ViewStatus], root: str, most: int) -> list[Te
     """
     failed = {name: view for name, view in views.items() if view.error is not None}
     shown = [*failed] if 2 * len(failed) <= most else [*failed][: (most - 1) // 2]
-    notes = [line for name in shown for line in _failure(visible(name), failed[name], root)]
-    if others := len(failed) - len(shown):
-        notes.append(Text(f"{counted(others, 'other view')} failed; see `slackwater status`", style=_BAD))
-    return notes
+    lines = [line for name in shown for line in _failure(name, failed[name], root)]
+    return [*lines, *rest(len(failed) - len(shown), "view")]
 
 
 def utc(at: datetime) -> str:
@@ -135,16 +133,15 @@ def _print_failure(view: Mapping[str, Any], at: Mapping[int, datetime], root: st
     output.text(f"view {name} has failed: {rows}; {step}")
     line = f"view {name}: {' '.join(view['error'].split())}"
     if output.console.is_terminal:
-        output.console.print(Text(visible(line)), no_wrap=True, overflow="ellipsis")
+        output.console.print(note(line, style=""), no_wrap=True, overflow="ellipsis")
     else:
         output.text(line)
 
 
 def _failure(name: str, view: ViewStatus, root: str) -> tuple[Text, Text]:
     rows = f"stale at {utc(epoch_time(view.stale_epoch))}" if view.stale_epoch is not None else "no rows"
-    step = f"{name}: {rows}; `slackwater retry {root} --view {name}`"
-    error = f"{name}: {visible(' '.join((view.error or '').split()))}"
-    return Text(step, style=_BAD, no_wrap=True, overflow="ellipsis"), Text(error, no_wrap=True, overflow="ellipsis")
+    step = note(f"{name}: {rows}; `slackwater retry {root} --view {name}`")
+    return step, note(f"{name}: {' '.join((view.error or '').split())}", style="")
 
 
 def _views(status: RunStatus) -> dict[str, _View]:
@@ -152,9 +149,9 @@ def _views(status: RunStatus) -> dict[str, _View]:
     for name in {**status.views, **status.backfills}:
         view, backfill = status.views.get(name), status.backfills.get(name)
         if view is not None and view.error is not None:
-            lag = Text(_FAILED, style=_BAD)
+            lag = Text(_FAILED, style=BAD)
         elif backfill is not None and backfill.missing:
-            lag = Text(f"misses {counted(len(backfill.missing), 'file')}", style=_BAD)
+            lag = Text(f"misses {counted(len(backfill.missing), 'file')}", style=BAD)
         elif backfill is not None:
             lag = Text(f"backfill: {backfill.fraction:.0%}", style="cyan")
         elif view is None or view.rows is None:
@@ -167,13 +164,13 @@ def _views(status: RunStatus) -> dict[str, _View]:
                 if counter.note and (number := getattr(view, field)):
                     lag.append(f", {human_count(number)} {counter.note}")
             if view.held_since is not None:
-                lag.append(", held", style=_BAD)
+                lag.append(", held", style=BAD)
         rows, is_closing = (None, False) if view is None else (view.rows, view.open_groups is not None)
         views[name] = _View("" if view is None else view.view_class, rows, lag, is_closing)
     return views
 
 
-_CURRENT, _FAILED, _BAD = "current", "failed", "bold red"
+_CURRENT, _FAILED = "current", "failed"
 _COLUMNS: Sequence[Column[_View]] = (
     Column("class", 9, 2, lambda view: view.view_class, justify="left"),
     Column("rows", 11, 0, lambda view: "" if view.rows is None else human_count(view.rows, 11)),
