@@ -6,6 +6,12 @@ from tests.mutants.mutant import Mutant
 
 INTERFACE_MUTANTS = (
     Mutant(
+        "the rows of replaced files count in the status of a root",
+        "slackwater/reading/watching/stored_status.py",
+        (("if status not in REMOVED_STATUSES]", "if status]"),),
+        shown_by="tests/slackwater/plugins/ui/test_root_documents.py",
+    ),
+    Mutant(
         "the error for a name of `sw.errors` does not name its place",
         "slackwater/__init__.py",
         (("if name in _import_module(each).__all__", "if name == each"),),

@@ -18,6 +18,7 @@ from actors.telemetry.logging import redact
 from slackwater.reading.store import Store
 from slackwater.reading.tables.file_table import require_status
 from slackwater.reading.watching.owner_watch import OwnerWatch
+from slackwater.reading.watching.stored_status import source_counts
 from slackwater.status.run_status import RunStatus, SourceStatus, ViewStatus
 from slackwater.status.text import jsonable, shell_root
 from state.clock import Clock
@@ -142,12 +143,12 @@ class RootDocuments:
     def sources(self) -> Document:
         """The sources, with the number of their files in each status."""
         sources = self._store.ledger.sources().to_pylist()
-        counts = self._store.ledger.count_files().to_pylist()
+        files = self._store.ledger.count_files()
         for source in sources:
-            mine = [row for row in counts if row["source"] == source["name"]]
-            source["files"] = {row["status"]: row["files"] for row in mine}
-            source["rows"] = sum(row["rows_read"] - row["rows_bad"] for row in mine)
-            source["rows_bad"] = sum(row["rows_bad"] for row in mine)
+            name = source["name"]
+            counts = source_counts(files, name)
+            source["files"] = {row["status"]: row["files"] for row in files.to_pylist() if row["source"] == name}
+            source["rows"], source["rows_bad"] = counts.rows, counts.rows_bad
         return _plain({"sources": sources})
 
     def views(self) -> Document:
