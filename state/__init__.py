@@ -13,7 +13,7 @@ The rows of a delta are Python objects inside a process, and Arrow when they tra
 Invariants:
 
 * One commit of `state.lance` is one epoch, take-over, fold or amendment.  Each swaps the one head row, always in the
-  same fragment: of two writers one is refused, whatever the vacuum has deleted meanwhile.
+  same fragment: of two writers one is refused, also after a vacuum.
 * First the records stop naming a version, then its files are deleted; by list, never by age.
 * The version after version v is v + 1, and an epoch record names the version that it is itself part of.
 * A view's version is committed before the epoch that names it; readers start from the epoch record.
@@ -30,7 +30,7 @@ Rooms, from the top down; a room imports only rooms below it:
     upkeep/      folds, retention, tags, branches, pins, quarantine, vacuum
     runs/        the folded rows of each table, sorted by key, and reads of a table
     store/       StateStore and Root: the contracts; the commit protocol
-    tables/      the tables, their keys, deltas, and the values that rows stand for
+    tables/      the tables, their keys, deltas, and rows as Python values
     places/      the identity of a location, by which overlaps are found
     removal/     the only code that deletes or overwrites objects, each with evidence
     equality/    which rows and values are the same: texts, numbers and comparisons

@@ -1,10 +1,10 @@
 """The allocators of a process that owns a store, or follows one for long.
 
-Its memory follows what it holds, not the most that it ever held.
+Its memory follows the present data, not the largest data that it ever held.
 
-A fold takes tens of megabytes for a moment, in its own thread and in those of Lance and Arrow.  glibc has eight arenas
-for each core, and each keeps what its threads once needed.  Arrow's own allocator keeps the pages of threads that have
-ended.
+A fold takes tens of megabytes for a moment, in its own thread and in the threads of Lance and Arrow.  glibc has eight
+arenas for each core, and each keeps what its threads once needed.  Arrow's own allocator keeps the pages of threads
+that have ended.
 """
 
 from __future__ import annotations

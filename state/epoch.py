@@ -1,7 +1,7 @@
 """Epochs: signed 64-bit integers, milliseconds since 1970 << 16 | sequence, strictly growing.
 
-The encoding is RisingWave's (`src/common/src/util/epoch.rs`).  The last ten bits of the sequence are those of the term:
-an epoch that an earlier term made and did not commit never comes again, though datasets are named after it.
+The encoding is RisingWave's (`src/common/src/util/epoch.rs`).  The last ten bits of the sequence are the term modulo
+1,024: an epoch that an earlier term made and did not commit never comes again, though datasets are named after it.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ _GROUP_WRITES, _OTHERS_WRITE = stat.S_IWGRP, stat.S_IWOTH
 def open_private(path: Path) -> int:
     """Opens a directory that only this user may enter; makes it, and missing parents.
 
-    The descriptor stays on this directory even where another user can give its name to another one.
+    The descriptor stays on this directory even if another user gives its name to another directory.
 
     Returns:
         The descriptor, for `dir_fd`; the caller closes it.

@@ -3,7 +3,7 @@
     <root>/state.lance                      all tables in one dataset; LanceStateStore
     <root>/views/<name>-<epoch>.lance       one dataset for each view; view_dataset
     <root>/branches/<name>/                 a root that names the files of an epoch of this one; branch_files
-    <root>/after.lance                      what was done to files after the commit; handled_files
+    <root>/after.lance                      the files that were deleted or moved after the commit; handled_files
     <root>/view_state/<name>-<epoch>.lance  partial results of a view, where they are kept apart
 
 Data flow: rows ──► fragments (durable, not visible) ──► one Lance commit that names them.

@@ -5,12 +5,12 @@
                                                  store of the branch: one epoch, no tags
     <root>/branches/<name>/state.lance           a clone of that commit, and the last file that is written
 
-A clone (Lance's `shallow_clone`) has the number of the version that it is made of, so an epoch record names the same
-versions in both roots.  It holds the place of the other dataset and the names of its files; whatever is written
-afterwards is the clone's own, and a clean-up deletes only its own files.
+A clone (Lance's `shallow_clone`) has the version number of its original, so an epoch record names the same versions in
+both roots.  It stores the location of the original dataset and the names of its files.  Later files belong to the clone
+alone, and a clean-up deletes only the clone's own files.
 
-Every step leaves what it finds done, so the making of a branch is repeated after a crash, and two processes may make
-the same branch.  A branch can be opened after the last step, and then is whole.
+Every step skips work that is done, so the creation of a branch can be repeated after a crash, and two processes may
+create the same branch.  A branch can be opened after the last step, and then is complete.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class BranchFiles:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the branch can be opened.
+        """True if the branch can be opened.
 
         Raises:
             StorageError: the root cannot be read.
@@ -69,7 +69,7 @@ class BranchFiles:
 
     @property
     def are_there(self) -> bool:
-        """Whether any file stands where those of the branch belong.
+        """True if the place of the branch has any file.
 
         Raises:
             StorageError: the root cannot be read.
@@ -90,10 +90,10 @@ class BranchFiles:
 
         Args:
             epoch: an epoch that its root keeps for it.
-            definitions: rows of the catalog that the branch has in place of those of the epoch.
+            definitions: rows of the catalog that replace the epoch's rows in the branch.
 
         Raises:
-            UsageError: other files stand in the place of the branch.
+            UsageError: the place of the branch has other files.
             NotFoundError: files of the epoch are gone.
             StorageError: the root cannot be read or written.
         """
@@ -159,7 +159,7 @@ class BranchFiles:
 
 
 def _clone(source: Location, target: Location, version: int) -> None:
-    """Makes a dataset that names the files of a version of another one, with the number of that version."""
+    """Makes a dataset that names the files of one version of the source, with the same version number."""
     try:
         open_dataset(source, version).shallow_clone(target.lance_uri, version, lance_options(source))
     except (OSError, ValueError, RuntimeError) as error:

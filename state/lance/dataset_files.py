@@ -1,8 +1,8 @@
 """The files of a dataset on a disk: on it before a commit is acknowledged, and mended after a power cut.
 
 Lance syncs nothing.  A power cut may leave a file that was not synced empty, full of zeroes, short, or not at all; the
-name of a file is on the disk when its directory is synced.  So the files of rows come first, then the manifest that
-names them: an intact manifest names intact files.
+name of a file is on the disk when its directory is synced.  So the files of rows are synced first, then the
+manifest that names them: an intact manifest names intact files.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class DatasetFiles:
         """Drops the torn files that a power cut left, and syncs the versions that a killed process did not.
 
         Only for the next owner.  A torn manifest was never acknowledged: an acknowledged one was synced before.  It is
-        kept beside, with the ending `.torn`.
+        renamed to end in `.torn`, and kept.
 
         Args:
             acknowledged: the last version that is known to be whole; 0 to look at the last versions until a whole one.
@@ -189,7 +189,7 @@ class DatasetFiles:
 
     @contextmanager
     def _one_at_a_time(self) -> Iterator[None]:
-        """Excludes other owners: a version that another one has dropped and written again is not torn any more."""
+        """Excludes other owners: a version that another owner has dropped and written again is not torn any more."""
         directory = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             try:
@@ -227,12 +227,12 @@ def disk_threads() -> ThreadPoolExecutor:
 
 @cache
 def _threads(process: int) -> ThreadPoolExecutor:
-    """The threads of one process: a fork has none of them."""
+    """The threads of one process; a forked process does not inherit them."""
     return ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="disk")
 
 
 def _ancestors(path: Path) -> Iterator[Path]:
-    """A directory and those above it, on the same file system and readable."""
+    """A directory and its parents, as long as they are readable and on the same file system."""
     device = path.stat().st_dev
     for each in (path, *path.parents):
         if each.stat().st_dev != device or not os.access(each, os.R_OK):

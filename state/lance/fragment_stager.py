@@ -25,8 +25,8 @@ _FILE_VERSION = "2.2"
 class FragmentStager:
     """Writes fragments for a dataset that may not exist yet; other processes may create or change it meanwhile.
 
-    Lance numbers the columns in the order of the schema of the rows: the columns of the dataset must be those of that
-    schema, or its first ones.
+    Lance numbers the columns in the order of the schema of the rows: the columns of the dataset must be the
+    columns of that schema, or its first columns.
 
     Args:
         location: the location of the dataset.
@@ -83,7 +83,7 @@ def staged_fragments(staged: Sequence[str], clock: Clock = SystemClock()) -> lis
 
     Args:
         staged: the fragments as JSON.
-        clock: the clock for their age; it may differ by a day from that of the staging process.
+        clock: the clock for their age; it may differ by a day from the clock of the staging process.
 
     Raises:
         CommitRefusedError: a fragment is so old that its files may be deleted.

@@ -52,7 +52,7 @@ _KEPT = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class HandledFile:
-    """What was done to one version of a file.
+    """The work on one version of a file after its commit.
 
     Args:
         source: the name of its source.

@@ -65,7 +65,7 @@ def create_dataset(
     Args:
         location: the location of the dataset.
         table: its first rows.
-        schema: its columns; None for those of the table.
+        schema: its columns; None for the columns of `table`.
         fragment_rows: the largest number of rows in a fragment.
 
     Raises:
@@ -113,7 +113,7 @@ def create_of_fragments(
 
 
 def copy_dataset(source: Location, version: int, target: Location, fragment_rows: int = 1 << 20) -> tuple[int, int]:
-    """A new dataset with the rows of a version of another one, without its indices.
+    """Copies the rows of one version into a new dataset, without indices.
 
     Args:
         source: the location of the other dataset.

@@ -54,7 +54,7 @@ from state.upkeep.fold import FoldSizes, StateFolder
 from state.upkeep.pin import Pin
 
 _METADATA_BYTES = 8 << 20
-"""Lance caches what each version brings, some 200 KB: a larger cache fills up with manifests of former versions."""
+"""Lance caches some 200 KB for each version: a larger cache fills up with manifests of former versions."""
 _COMMIT_TIMEOUT = timedelta(seconds=60)
 _LOOKED_UP = 10_000
 _COLUMNS = ("key", "vnode", "epoch")
@@ -65,9 +65,9 @@ class LanceStateStore(HeadSwapStore):
 
     A commit stages the epoch's rows as one file and the new head as another, and makes both visible with one Lance
     `Update` that puts the new file into the fragment of the head.  Lance refuses it if any later version has changed
-    the same fragment.  Every version does, so the last one alone is enough for a refusal, even after a vacuum.  (If
-    each commit replaced the fragment of the head by a new one, only the very next version would conflict, and the
-    commit of a process that slept until the vacuum of that version would be accepted.)
+    the same fragment.  Every version does, so the latest version alone is enough for a refusal, even after a vacuum.
+    If each commit replaced the fragment of the head by a new one, only the very next version would conflict.  Then the
+    commit of a process that slept until the vacuum of that version would be accepted.
 
     The format is in the metadata of the dataset's schema, which opening reads anyway; a store of another format is
     refused there.
@@ -97,7 +97,7 @@ class LanceStateStore(HeadSwapStore):
 
     @property
     def is_branch(self) -> bool:
-        """Whether the root is a branch, see `state.lance.branch_files`."""
+        """True if the root is a branch, see `state.lance.branch_files`."""
         return bool(self._dataset.base_paths())
 
     @classmethod
@@ -115,7 +115,7 @@ class LanceStateStore(HeadSwapStore):
 
     @classmethod
     def open(cls, root: Location, clock: Clock, *, read_only: bool = False) -> LanceStateStore:
-        """The store as it is now.  The owner's handle drops what a power cut has torn; readers pass over it.
+        """The store as it is now.  The owner's handle drops versions that a power cut has torn; readers skip them.
 
         Raises:
             StoreNotFoundError: the root has no store.
@@ -229,7 +229,7 @@ class LanceStateStore(HeadSwapStore):
         return StagedSwap(transaction.uuid, head, transaction)
 
     def _update(self, delta: Delta | None, head: Head) -> LanceOperation.Update:
-        # Beside the rows of the epoch: most of the time that a small file takes is waiting.
+        # At the same time as the rows of the epoch: writing a small file is mostly waiting.
         written = disk_threads().submit(self._write, _head_rows(head))
         try:
             new = [] if delta is None else self._written(delta, head.epoch)
@@ -279,7 +279,7 @@ class LanceStateStore(HeadSwapStore):
         except (OSError, ValueError, RuntimeError) as error:
             raise storage_error(error, self._root) from None
         if fold is not None:
-            # Here, beside the commits, and not in the commit, which then finds them synced.
+            # Here, while commits continue: the commit of the fold then finds the files synced.
             self._files.sync_fragments([*fold.new, *([] if fold.directory is None else [fold.directory])])
         return fold
 
@@ -389,7 +389,7 @@ class LanceStateStore(HeadSwapStore):
 
     @contextmanager
     def _reading(self, version: int) -> Iterator[None]:
-        """Turns the errors of Lance into those of the store."""
+        """Turns errors of Lance into errors of the store."""
         try:
             yield
         except (OSError, ValueError) as error:

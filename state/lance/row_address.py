@@ -11,7 +11,7 @@ ADDRESS = "_rowaddr"
 """Lance's column of the addresses."""
 
 FRAGMENT_BITS = 32
-"""The number of the fragment stands above so many bits."""
+"""Number of low bits for the position in a fragment; the number of the fragment is above them."""
 
 Addresses = npt.NDArray[np.uint64]
 

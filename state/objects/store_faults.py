@@ -87,7 +87,7 @@ _TABLE: Mapping[StoreFault, _Signs] = {
     # The store answers a request for a part of an object with the whole object.
     StoreFault.NO_RANGED_READS: _Signs(words=("non-partial response", "NotPartial")),
     StoreFault.CHANGED: _Signs(classes=(PreconditionError,), statuses=("412",)),
-    # Without given credentials, the client requests those of the machine from its cloud.
+    # Without given credentials, the client requests the machine's own from its cloud.
     StoreFault.NO_CREDENTIALS: _Signs(
         words=("169.254.169.254", "169.254.170.2", "metadata.google.internal"),
         loose_words=("Failed to get AWS credentials", "CredentialsNotLoaded", "credential provider"),

@@ -7,8 +7,8 @@
 Invariants:
 
 * Safety rests on the head of the store alone: a wrong `owner.json` costs time, never rows.
-* An owner that is not renewed for `watch_s` seconds loses the root to the next run.  A torn `owner.json` is treated as
-  that of a silent owner.
+* An owner that is not renewed for `watch_s` seconds loses the root to the next run.  A torn `owner.json` counts as
+  a silent owner.
 * Of several processes that start at once, exactly one becomes the owner: `owner.json` is replaced only while it is the
   one that was read.
 * A process counts as dead only if it ran since this boot of this machine and in this PID namespace.

@@ -104,8 +104,8 @@ class Command:
     def of_line(cls, *_: Any, **arguments: Any) -> Command:
         """The command of a command line, whose arguments are the fields of this class.
 
-        A class with other arguments names them here, each as `Annotated[type, ArgumentLine(...)]`; `**arguments` stands
-        for the fields.
+        A class with other arguments names them here, each as `Annotated[type, ArgumentLine(...)]`; `**arguments` means
+        the fields.
 
         Raises:
             UsageError: the arguments are not valid.

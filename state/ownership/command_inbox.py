@@ -4,7 +4,7 @@
     <id>.answer.json   written once, by the owner               {"done": true, "text": "paused", "values": {}}
 
 An id begins with the time of the asking process in milliseconds: names sort by it.  A command names its run: the next
-run never carries out the commands of an earlier one.
+run never carries out the commands of an earlier run.
 """
 
 from __future__ import annotations

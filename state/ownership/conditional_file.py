@@ -79,7 +79,7 @@ class ConditionalFile:
             version: the version that was read; None if the file did not exist.
 
         Raises:
-            FileChangedError: the file is another one, or an earlier try of this request was carried out.
+            FileChangedError: the file was replaced, or an earlier try of this request was carried out.
             StorageError: the root cannot be written.
         """
         client = self._reach()  # it makes the directory of a local root

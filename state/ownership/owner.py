@@ -46,7 +46,8 @@ class Owner:
         scaling: the reason for that number, if the run has chosen it by load.
         status: the status of the run at this renewal, as JSON; None before the first.
         released: true when the run has ended and released the root.
-        renewal: the number of writes of this run: no two have the same content, even if the owner's clock stands.
+        renewal: the number of writes of this run: no two have the same content, even if the owner's clock does not
+            move.
     """
 
     run_id: str
@@ -107,7 +108,7 @@ def owner_file(root: Location, client: ObjectStore | None = None) -> Conditional
 
 @dataclass(frozen=True)
 class _Found:
-    """The file as it was read; the owner is None if the content is torn, for example by a power cut."""
+    """The file as it was read; `owner` is None for torn content, for example after a power cut."""
 
     owner: Owner | None
     version: Version
@@ -266,7 +267,8 @@ class Ownership:
             self._look()
 
     def confirm(self) -> None:
-        """Checks that no run has taken the root until now: what was read of the store before is not a later owner's.
+        """Checks that no run has taken the root until now: the state of the store that was read before is not a later
+        owner's.
 
         A start calls this between the reading of the head and its first commit.  A run that takes the root afterwards
         has a later term.
@@ -297,7 +299,7 @@ class Ownership:
             pass  # the next run waits for `watch_s` seconds instead of starting at once
 
     def _replace(self, found: _Found | None) -> _Found | None:
-        """Replaces the file that was found by this run's.  Returns the present file if that is another one."""
+        """Replaces the file that was found by this run's.  Returns the present file if it has changed since."""
         if found is not None and found.owner is not None:
             # The progress of the previous run is valid until this run reports its own.
             self.update(sources={name: each.at_rest() for name, each in found.owner.sources.items()})

@@ -42,7 +42,7 @@ class ProcessIdentity:
 
     @property
     def namespace_digest(self) -> str:
-        """Eight hexadecimal digits that differ between PID namespaces, also those of two machines."""
+        """Eight hexadecimal digits that differ between PID namespaces, also between two machines."""
         return blake2b(f"{self.boot_id} {self.pid_namespace}".encode(), digest_size=4).hexdigest()
 
     def has_ended(self) -> bool:
@@ -82,7 +82,7 @@ def _pid_namespace() -> str:
 
 
 def _proc_has_our_ids() -> bool:
-    """False where /proc is that of another PID namespace."""
+    """False where /proc belongs to another PID namespace."""
     return str(Path("/proc/self").readlink()) == str(os.getpid())
 
 

@@ -89,7 +89,7 @@ class Directory:
 
     @property
     def next_run(self) -> int:
-        """A number that is higher than that of every run."""
+        """A number that is higher than the number of every run."""
         return max((piece.run for piece in self.pieces), default=0) + 1
 
     def runs(self, table: str) -> list[Run]:

@@ -52,7 +52,7 @@ class FragmentsOfVersions:
 
 
 def in_groups(fragments: Sequence[lance.LanceFragment], most_rows: int) -> Iterator[list[lance.LanceFragment]]:
-    """Fragments in their order, in groups of at most so many rows, or of one fragment."""
+    """Fragments in their order, in groups of at most `most_rows` rows, or of one fragment."""
     group: list[lance.LanceFragment] = []
     rows = 0
     for fragment in fragments:

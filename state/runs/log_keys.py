@@ -52,7 +52,7 @@ class LogKeys:
         paths = [data_file(fragment) for fragment in log]
         known = {path: keys for path in paths if (keys := self._known.get(path)) is not None}
         known |= self._read(dataset, {path: each for path, each in zip(paths, log, strict=True) if path not in known})
-        self._known = known  # that of another version is read again
+        self._known = known  # keys of another version are read again
         starts = [start for start, _ in ranges]
         found = []
         for path in paths:

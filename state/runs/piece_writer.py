@@ -23,7 +23,7 @@ _INDEX = "index"
 class PieceWriter:
     """Writes pieces of one run.
 
-    The index stands at the end of a piece, as in an SSTable
+    The index is at the end of a piece, as in an SSTable
     (https://github.com/facebook/rocksdb/wiki/Rocksdb-BlockBasedTable-Format): rows of no table, with the first key of
     each block of `BLOCK_ROWS` rows.  They repeat the fields of the block's first row, which no reader looks at.
 

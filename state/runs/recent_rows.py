@@ -14,7 +14,7 @@ _MOST_ROWS, _MOST_COMMITS = 256, 64
 
 
 class RecentRows:
-    """The rows of fragments of the log, as they were written.  Commits keep them, and a fold beside them drops them.
+    """The rows of fragments of the log, as they were written.  A commit adds its rows, and a fold drops them.
 
     Lance takes as long for a scan of sixteen small files as for the commits that wrote them.
     """

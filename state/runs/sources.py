@@ -80,7 +80,7 @@ class PieceBlocks:
     ranges: Sequence[KeyRange]
 
     def found(self, keys: pa.Array) -> list[int]:
-        """The positions, among all rows of the blocks, of those with a key in one of the ranges.
+        """The positions, among all rows of the blocks, of the rows with a key in one of the ranges.
 
         Args:
             keys: the keys of all rows of the blocks.
@@ -187,7 +187,7 @@ def columns_of(table: str, fields: Sequence[str] | None) -> list[str]:
 
 
 def as_written(read: pa.Table, table: str, fields: Sequence[str] | None) -> pa.Table:
-    """The columns of a source, from those that Lance returns for `columns_of`: a struct, or its fields."""
+    """The columns of a source, from the result of Lance for `columns_of`: a struct, or its fields."""
     if not fields:
         return read.rename_columns([*COMMON, "row"])
     row = row_type(table, fields)
@@ -229,7 +229,7 @@ def _united(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _found(keys: pa.Array, spans: Sequence[tuple[int, int]], ranges: Sequence[KeyRange]) -> list[int]:
-    """The positions, among these keys, of those in any of these ranges.
+    """The positions of the keys that are in any of the ranges.
 
     Args:
         keys: the keys at the positions of `spans`, one span after the other.

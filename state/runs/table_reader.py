@@ -159,7 +159,7 @@ class TableReader:
 
         Args:
             conditions: conditions for Lance on rows of the table.
-            within: another one, on their keys.
+            within: a condition for Lance on the keys of these rows.
             at_most: ends the search of a single condition behind this number of rows.
         """
         pieces = [self._fragments[piece.path] for run in self._runs for piece in run.pieces]

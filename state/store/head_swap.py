@@ -305,7 +305,7 @@ class HeadSwapStore(ABC):
         ) from error
 
     def _check_term(self, fresh: HeadSwapStore, staged: StagedSwap, written: str, error: SlackwaterError) -> None:
-        """Raises FencedError if another process has taken the root over, with what this one has written."""
+        """Raises FencedError, with the text of `written`, if another process has taken the root over."""
         own_late_take_over = staged.head.run and fresh.head.run == staged.head.run
         if fresh.head.term != self._head.term and not own_late_take_over:
             raise FencedError(

@@ -12,8 +12,8 @@ def restored_views(
 ) -> dict[str, ViewVersion]:
     """Makes the recorded versions the latest ones, each once.
 
-    The views of one dataset are at one version, but for those that are maintained no longer: the latest of the recorded
-    versions is restored last, so that it is the one that is built upon.
+    The views of one dataset are at one version, except views that are maintained no longer.  The latest of the
+    recorded versions is restored last, so that later commits follow it.
 
     Args:
         views: name → version that the head records.

@@ -57,7 +57,7 @@ class StateStore(Protocol):
         """Makes one epoch visible: its delta, its record and the versions of all views, or nothing.
 
         Args:
-            epoch: greater than that of the head.
+            epoch: greater than the epoch of the head.
             delta: the changes of all tables, merged.
             views: all views by name, including the unchanged ones.
             counts: the counts of the epoch.
@@ -66,11 +66,11 @@ class StateStore(Protocol):
             published: the epoch of the tag `published` from now on; 0 deletes the tag, None keeps it.
 
         Raises:
-            FencedError: another process has taken over; the message tells whether the epoch was written, if that is
+            FencedError: another process has taken over; the message says whether the epoch was written, if
                 known.
             CommitRefusedError: nothing was written; recover, which begins with a new handle and `take_over`.
             CommitUnknownError: the store does not answer; recover in the same way when it answers.
-            ProtocolError: the epoch is not greater than the last one, or the handle is read-only.
+            ProtocolError: the epoch is not greater than the last epoch, or the handle is read-only.
         """
         ...
 
@@ -101,7 +101,7 @@ class StateStore(Protocol):
     def stage_fold(self) -> StagedFold | None:
         """Makes the next fold durable, not visible; None if no fold is due.
 
-        It may run in a thread beside the commits of this handle; one fold at a time.
+        It may run in a thread while this handle commits; one fold at a time.
 
         Raises:
             StorageError: the store cannot be read or written.
@@ -141,7 +141,7 @@ class StateStore(Protocol):
             end: only rows whose key is less than this.
             vnodes: only rows of these vnodes.
             keys: only rows with one of these keys.
-            prefixes: only rows whose key begins with one of these, none of which begins with another one.
+            prefixes: only rows whose key begins with one of these; no prefix may begin with another.
             where: only rows that fit all of these; Lance compares the fields of rows that nothing else reads.
             fields: only these fields of the table, in this order: cheaper for many rows.
             state_version: an older version of the store, from an epoch record; None for this handle's version.
@@ -192,7 +192,7 @@ class StateStore(Protocol):
         Args:
             after: only epochs greater than this one.
             before: only epochs less than this one.
-            last: at most this number of them, the last ones.
+            last: at most this number of epochs, counted from the latest.
         """
         ...
 

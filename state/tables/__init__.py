@@ -1,4 +1,4 @@
-"""The tables of the store: their fields, keys and rows, and the values that the rows stand for.
+"""The tables of the store: their fields, keys and rows, and the rows as Python values.
 
 Nothing here reads or writes a store.  Data flow of an epoch:
 
@@ -7,7 +7,7 @@ Nothing here reads or writes a store.  Data flow of an epoch:
 
 Invariants:
 
-* A row has one key in its table; a change is a put, a patch or a delete, and the later one wins.
+* A row has one key in its table; a change is a put, a patch or a delete, and the later change wins.
 * Keys, fingerprints and group keys are stored: their encodings never change.
 * A Delta has at most one change for each key of a table.
 

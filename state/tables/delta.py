@@ -133,12 +133,12 @@ class DeltaBuilder:
         self._of(table).add_columns(keys, vnodes, columns)
 
     def changes(self, table: str) -> Changes:
-        """The changes of one table so far, by key; the builder keeps them."""
+        """The pending changes of one table, by key; the builder keeps them."""
         pending = self._pending.get(table)
         return {} if pending is None else Delta({table: pending.build()}).changes[table]
 
     def build(self) -> Delta:
-        """The changes so far; the builder is empty afterwards."""
+        """All pending changes; the builder is empty afterwards."""
         pending, self._pending = self._pending, {}
         return Delta({table: rows.build() for table, rows in pending.items()})
 

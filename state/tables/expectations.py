@@ -37,9 +37,9 @@ class Expectation:
         accepted: those among them that a release has accepted.
         came: the rows that began to violate it, ever.
         error: why it cannot be computed over the present rows; None if it can.
-        found: what a condition over the view as a whole has found, in words; None for one over rows.
-        waiting: where the rows are from that no release has accepted: the fingerprint of the file, or of the text of
-            the group, as hexadecimal text → rows; at most a hundred, of the rows that tell.
+        found: the result of a condition over the view as a whole, in words; None for a condition over rows.
+        waiting: origins of the rows that no release has accepted: the fingerprint of the file, or of the text of the
+            group, as hexadecimal text → rows; at most a hundred, of rows with a known origin.
     """
 
     condition: str
@@ -52,7 +52,7 @@ class Expectation:
 
     @property
     def is_violated(self) -> bool:
-        """Whether rows violate it that no release has accepted, or it cannot be computed."""
+        """True if it cannot be computed, or rows violate it that no release has accepted."""
         return self.rows > self.accepted or self.error is not None
 
     @property
@@ -70,7 +70,7 @@ class Expectation:
 
         Args:
             left: the number of rows that violate it no more, or are gone.
-            begun: the number of those that violate it now.
+            begun: the number of rows that violate it now.
             left_from: where the ones are from, as `waiting` has it → rows; empty if no row waits.
             begun_from: where the others are from.
         """
@@ -95,7 +95,7 @@ class ViewExpectations:
         view: the name of the view.
         expectations: name → expectation.
         held_since: the epoch since which the view holds the gate; None while it does not.
-        epochs: the epochs in which rows began to violate, at most a hundred, the last ones; as of `held_since`.
+        epochs: the epochs in which rows began to violate, at most the last hundred; as of `held_since`.
         files: the fingerprints of the paths whose rows violate, as hexadecimal text → rows; at most a hundred.  Empty
             if the rows of the view do not name their file.
     """
@@ -114,12 +114,12 @@ class ViewExpectations:
 
     @property
     def is_violated(self) -> bool:
-        """Whether one of them is violated."""
+        """True if any expectation is violated."""
         return any(each.is_violated for each in self.expectations.values())
 
     @property
     def holds_back(self) -> bool:
-        """Whether the view closes the gate."""
+        """True if the view closes the gate."""
         return self.on_violation == "hold" and self.is_violated
 
     def settled(self, epoch: int, came_in: int | None = None) -> ViewExpectations:
@@ -145,7 +145,7 @@ class ViewExpectations:
 
         Args:
             epoch: the epoch that takes it over.
-            uncounted: why nobody has counted its rows; None if they are the rows that were counted.
+            uncounted: the reason why its rows were not counted; None if they were.
         """
         taken = {
             name: replace(each, accepted=0, error=uncounted or each.error) for name, each in self.expectations.items()

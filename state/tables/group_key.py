@@ -24,7 +24,7 @@ GLOBAL_KEY = ""
 
 
 def is_group_type(data_type: pa.DataType) -> bool:
-    """True if values of this type can name a group: all types but maps, and what has one in it."""
+    """True if values of this type can name a group: all types except maps and types that contain a map."""
     if pa.types.is_struct(data_type):
         return data_type.num_fields > 0 and all(is_group_type(field.type) for field in data_type)
     if pa.types.is_list(data_type):

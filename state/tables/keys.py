@@ -1,6 +1,6 @@
 """Ordered binary keys: comparing the bytes compares the tuples.
 
-Each part is a tag byte and its value; the encoding is that of FoundationDB's tuple layer, with integers of a fixed
+Each part is a tag byte and its value; the encoding follows FoundationDB's tuple layer, with integers of a fixed
 eight bytes.  Parts at one position are of one type, or None, which sorts before everything.
 
 * A float sorts as the number: -0.0 is encoded and decoded as 0.0; every NaN is one key, after infinity.

@@ -1,6 +1,6 @@
 """Counts of the ledger: one row per source and status, with sums over files.
 
-The sums are those of `rows_read`, `rows_bad`, `bytes_read` and `requests`; `files` are all files, and `files_bad` those
+`rows_read`, `rows_bad`, `bytes_read` and `requests` are summed.  `files` counts all files, and `files_bad` the files
 with a bad record.
 """
 
@@ -43,7 +43,7 @@ def of_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
 
 
 def summed(counts: Sequence[pa.Table]) -> pa.Table:
-    """The sums of counts by source and status, without those of no file; null counts as 0."""
+    """The sums of counts by source and status, without sums of no file; null counts as 0."""
     every = pa.concat_tables([_COUNTS.empty_table(), *counts])
     sums = (*_SUMS, *_FILES)
     grouped = every.group_by(list(_BY), use_threads=False).aggregate([(name, "sum") for name in sums])

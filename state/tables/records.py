@@ -26,7 +26,8 @@ class ViewVersion:
         distinct_version: the version of that dataset.
         reflects_epoch: for a view that is recomputed as a whole: the epoch of the rows that it shows.
         pinned_epoch: for a backfill: the last epoch of the earlier rows that it reads.
-        progress: see `noted`; of a view that is recomputed as a whole, and of stored rows, what they were made from.
+        progress: see `noted`; for a view that is recomputed as a whole, and for stored rows, the versions they were
+            made from.
     """
 
     name: str
@@ -42,7 +43,7 @@ class ViewVersion:
 
     @property
     def noted(self) -> Mapping[str, Any]:
-        """What a view that follows its rows notes beside them, in `progress`, as JSON; empty for other views.
+        """The notes of an incremental view on its progress, from the JSON in `progress`; empty for other views.
 
         backfill                   its progress through the earlier rows
         filter by the time         the time to which the rows are right
@@ -82,7 +83,7 @@ class Head:
     """The head: the one row that every commit swaps.
 
     Args:
-        term: the number of take-overs so far; a commit of an older term is refused.
+        term: the number of take-overs of the root; a commit of an older term is refused.
         views: the views by name, at this epoch.
         run: the run that holds the term; empty before the first take-over.
         tags: epochs by name.
@@ -96,7 +97,7 @@ class Head:
 
     @property
     def kept_epochs(self) -> frozenset[int]:
-        """The epochs that must not expire: those with a tag, and those that a backfill reads."""
+        """The epochs that must not expire: a tag names them, or a backfill reads them."""
         pinned = (view.pinned_epoch for view in self.views.values() if view.pinned_epoch is not None)
         return frozenset(self.tags.values()).union(pinned)
 
@@ -129,7 +130,7 @@ class EpochSeconds:
 
     @property
     def collect_alone(self) -> float:
-        """The seconds of `collect` after those of `align` and `spark`, as a phase of its own."""
+        """The seconds of `collect` after the phases `align` and `spark`, as a phase of its own."""
         return max(0.0, self.collect - self.align - self.spark)
 
 
@@ -222,14 +223,14 @@ class CatalogView:
         view_class: `append`, `aggregate` or `full`.
         definition: the text of its query, for people.
         identity: a text of its plan; a declaration with another identity is another view.
-        sources: the names of its sources, also of those that it reads by way of views.
+        sources: the names of its sources, including sources that it reads through other views.
         key: the columns of the result that identify a group.
         created_epoch: the epoch of its first version.
         stopped_epoch: the last epoch whose rows it has, if it is maintained no longer, since it is not declared, has
             failed, or is rebuilt; 0 if it failed in its first epoch.  None while it is maintained.
         error: why it has failed; None for a view that has not.
-        visible: source or view that it reads → its columns when the view was created; it sees no later ones.  An
-            internal view that it reads stands there without columns.
+        visible: source or view that it reads → its columns when the view was created; it sees no later columns.
+            An internal view that it reads is listed without columns.
         missing: URLs of files that were ingested before the view was declared and could not be read again.
     """
 

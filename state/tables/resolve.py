@@ -34,7 +34,7 @@ def resolve(table: str, rows: pa.Table) -> pa.Table:
 
 
 def current_rows(latest: pa.Table) -> pa.Table:
-    """The rows of `resolve` from the latest row of each key: those that are there.
+    """The rows of `resolve` from the latest row of each key, without deleted rows.
 
     Args:
         latest: columns vnode, epoch, op, key, row.

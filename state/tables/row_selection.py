@@ -22,7 +22,7 @@ class Clue:
         contains: a text within the field, upper or lower case.
         equals: the exact value of the field.
         above: a number that the field exceeds.
-        is_set: True for a field that has a value, False for one that has none.
+        is_set: True for a field with a value, False for a null field.
     """
 
     field: str

@@ -28,5 +28,5 @@ def require_fresh(staged_at: datetime, now: datetime) -> None:
     if age > _MOST_AGE:
         raise CommitRefusedError(
             f"rows that were staged at {staged_at:%Y-%m-%d %H:%M} UTC, {age / timedelta(days=1):.1f} days ago: "
-            f"Lance deletes files without a commit after {CLEAN_UP_AGE.days} days; recover from what is committed"
+            f"Lance deletes files without a commit after {CLEAN_UP_AGE.days} days; recover from the committed state"
         )

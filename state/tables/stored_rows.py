@@ -43,7 +43,7 @@ def is_view(name: str) -> bool:
 
 
 HIDDEN_PREFIX = "__sw_"
-"""The prefix of the columns that Slackwater keeps beside the columns of a source or a view."""
+"""The prefix of the columns that Slackwater adds to the columns of a source or a view."""
 
 
 def hidden(column: str) -> bool:
@@ -56,7 +56,7 @@ PATH_COLUMN, VERSION_COLUMN, ROW_COLUMN = "__sw_path", "__sw_version", "__sw_row
 LINEAGE = pa.schema([(PATH_COLUMN, pa.string()), (VERSION_COLUMN, pa.int64()), (ROW_COLUMN, pa.int64())])
 """Relative path and version of the file, and the position of the record in it, counted from 0.
 
-They stand before the columns of the source: new columns are added at the end, so no column ever changes its place.
+They precede the columns of the source: new columns are added at the end, so no column ever changes its place.
 """
 
 FILE_FIELD = pa.field("__sw_file", pa.binary())
@@ -88,7 +88,7 @@ def stored_rows_name(source: str) -> str:
 
 
 def is_stored_rows(name: str) -> bool:
-    """True if a name in an epoch record is that of a source's rows, false for a view."""
+    """True if a name in an epoch record names the rows of a source; False for a view."""
     return name.endswith(_SUFFIX)
 
 

@@ -20,12 +20,12 @@ def first_record(record: EpochRecord) -> EpochRecord:
 
 
 def become_branch(store: StateStore, first: EpochRecord, definitions: Delta) -> None:
-    """Makes the store of a root that of a branch: one epoch, no tags.
+    """Makes the store of a root the store of a branch: one epoch, no tags.
 
     Args:
         store: a clone of the store of the root, at the version of that epoch.
         first: see `first_record`.
-        definitions: rows of the catalog that the branch has in place of those of the epoch.
+        definitions: rows of the catalog that replace the epoch's rows in the branch.
 
     Raises:
         CommitRefusedError: another process makes the same branch.

@@ -83,7 +83,7 @@ def require_free(tags: Mapping[str, int], tag: str) -> None:
     """Refuses a tag of a branch that another branch has: it never moves.
 
     Raises:
-        UsageError: the branch exists, at whatever epoch, or is being dropped.
+        UsageError: the branch exists, at any epoch, or is being dropped.
     """
     match = _TAG.fullmatch(tag)
     known = branches_of(tags).get(match[2]) if match else None
@@ -100,7 +100,7 @@ def branch_location(root: Location, name: str) -> Location:
 
 
 def root_above(location: Location) -> Location | None:
-    """The root that a branch was made of; None for a place that is not that of a branch."""
+    """The root of a branch; None for a place of something else."""
     above, folder, name = location.url.rpartition(f"/{FOLDER}/")
     is_branch = bool(folder) and _TAG.fullmatch(branch_tag(name)) is not None
     return Location(above, location.storage_options, location.durability) if is_branch else None

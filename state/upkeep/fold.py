@@ -84,7 +84,7 @@ class _Fold:
 
 
 class StateFolder:
-    """Stages folds of one `state.lance`, and remembers what it has read of the fragments of the log.
+    """Stages folds of one `state.lance`, and caches its reads of the fragments of the log.
 
     Args:
         indexes: the indexes of the pieces.
@@ -222,7 +222,7 @@ class StateFolder:
         return piece.rows * 4 >= self._sizes.piece_rows and not (is_oldest and (piece.deletes or piece.patches))
 
     def _groups(self, pieces: Sequence[Piece], *, is_oldest: bool) -> Iterator[list[Piece]]:
-        """Pieces that are merged together, by their keys: those that overlap, and small ones beside them."""
+        """Pieces that are merged together: pieces whose keys overlap, and small neighbours of them."""
         overlapping: list[list[Piece]] = []
         last_key = b""
         for piece in sorted(pieces, key=lambda each: each.first_key):

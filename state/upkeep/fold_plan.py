@@ -1,7 +1,7 @@
 """The plan of folds: tiers of neighbouring pieces, so that each row is rewritten only a few times in its life.
 
-The policy is that of Lucene's `LogMergePolicy`, on pieces that have an order and keep it.  Runs of the store have the
-bound on dead rows of RocksDB's universal compaction beside it
+The policy follows Lucene's `LogMergePolicy`, on pieces that have an order and keep it.  For runs of the store, dead
+rows are also limited, as in RocksDB's universal compaction
 (https://github.com/facebook/rocksdb/wiki/Universal-Compaction).
 """
 
@@ -20,12 +20,12 @@ def runs_to_merge(runs: Sequence[tuple[int, int]], *, small: int) -> range | Non
     """The next runs of a table to merge into one; None if no merge is due.
 
     All runs are merged when a third of all rows may be dead: then the table never has more than 1.5 rows for each live
-    one, and `small` more.  Every row of a newer run may replace a row of the oldest one; a deletion besides is dead
-    itself, and takes a live row away.  The oldest run grows or shrinks by a share from one such merge to the next,
+    one, and `small` more.  Every row of a newer run may replace a row of the oldest run.  A deletion is dead itself,
+    and also removes a live row.  The oldest run grows or shrinks by a share from one such merge to the next,
     so its rows too are written O(log n) times.  Before that, the newer runs are merged in tiers.
 
     Args:
-        runs: for each run, oldest first: its rows, and the deletions among them; the oldest has none.
+        runs: for each run, oldest first: its rows, and the deletions among them; the oldest run has no deletions.
         small: the size of the smallest tier, in rows.
 
     Returns:
@@ -92,7 +92,7 @@ def newest_to_merge(sizes: Sequence[int], *, full: int, factor: int, most: int) 
         sizes: the sizes of all pieces, oldest first.
         full: the largest size of a merged piece.
         factor: the fewest pieces that are merged, so that not every new one costs a merge.
-        most: above this number of pieces all are merged, whatever their size.
+        most: above this number of pieces all are merged, without regard to their size.
     """
     if len(sizes) > most:
         return len(sizes)

@@ -33,9 +33,9 @@ class StagedUpkeep:
 class Housekeeping:
     """The upkeep of a root by its owner, in three steps.
 
-    `stage` and `vacuum` may take long, and run in a thread beside the commits.  `commit` runs between two epochs, and
-    takes as long as two commits.  The order keeps it safe at any crash: first the records stop naming a version, and
-    that is committed; then its files are deleted.
+    `stage` and `vacuum` may take long, and run in a thread while commits continue.  `commit` runs between two epochs,
+    and takes as long as two commits.  The order keeps it safe at any crash: first the records stop naming a version,
+    and that is committed; then its files are deleted.
 
     Args:
         root: the root that the pipeline writes to.

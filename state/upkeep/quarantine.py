@@ -1,7 +1,7 @@
 """The quarantine: bad records, with their position in a file and their bytes, poison messages, and skipped names.
 
-Clearing a record deletes its bytes and reason and keeps its position: with the positions one can tell which rows of a
-file the views hold.
+Clearing a record deletes its bytes and reason and keeps its position: the positions identify the rows of a file
+that the views hold.
 
 A poison message, and a name that listings skip, have no position in a file.  Their path is a whole URL, of the queue
 with the message's id or of the name, and clearing deletes them completely.
@@ -68,7 +68,7 @@ def late_row_key(source: str, path: str, row: int, view: str, epoch: int, conten
         row: its position there.
         view: the view that it is late for.
         epoch: the epoch in which it came.
-        content: tells it from the row of another version of the file in the same epoch.
+        content: distinguishes it from the row of another version of the file in the same epoch.
     """
     return encode_key(source, path, _NO_VERSION, row, view, epoch, content)
 
@@ -101,7 +101,7 @@ def late_rows(
     Args:
         store: a handle on the store.
         views: the names of the views.
-        after: only those of later epochs.
+        after: only records of later epochs.
         state_version: an older version of the store.
     """
     records = bad_records(store, source, state_version=state_version)

@@ -70,7 +70,7 @@ def expired(
     """The expired epochs, oldest first.
 
     An epoch that one call keeps for a rule is kept by later calls for the same rule until it is too old: the last epoch
-    of a stretch of time stays the last one when others expire.
+    of a period stays the last when others expire.
 
     Args:
         epochs: every retained epoch and the time of its commit.

@@ -39,8 +39,8 @@ def put_tag(store: StateStore, name: str, epoch: int) -> None:
         epoch: a retained epoch.
 
     Raises:
-        UsageError: the name is not a valid tag name, or that of the gate, the branch exists, or there are too
-            many tags.
+        UsageError: the name is not a valid tag name, or belongs to the gate; the branch exists; or there are
+            too many tags.
         EpochNotFoundError: the epoch is not, or no longer, retained.
         FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
     """
@@ -64,7 +64,7 @@ def delete_tag(store: StateStore, name: str) -> None:
 
     Raises:
         NotFoundError: the tag does not exist.
-        UsageError: it is that of the gate.
+        UsageError: the tag belongs to the gate.
         FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
     """
     _require_users(store, name)
@@ -81,7 +81,7 @@ def require_gate_tag(root: object, gate: Gate, tags: Mapping[str, int]) -> None:
     Args:
         root: the root, in words.
         gate: its gate as of the last commit, before a view holds results back.
-        tags: those of its head.
+        tags: the tags of its head.
 
     Raises:
         UsageError: there is such a tag.

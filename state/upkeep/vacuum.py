@@ -57,7 +57,7 @@ class VacuumRoot(Protocol):
         ...
 
     def datasets(self) -> list[str]:
-        """The existing datasets of views, also those that no epoch names."""
+        """The existing datasets of views, including datasets that no epoch names."""
         ...
 
     def versions(self, path: str) -> set[int]:
@@ -65,7 +65,7 @@ class VacuumRoot(Protocol):
         ...
 
     def delete_versions(self, path: str, versions: set[int]) -> Vacuumed:
-        """Deletes versions, and the files that only they use.  A tagged version and the last one stay.
+        """Deletes versions, and the files that only they use.  A tagged version and the last version stay.
 
         Missing versions are skipped, so that an interrupted call may be repeated.
         """
@@ -87,8 +87,8 @@ class Vacuum:
     """Deletes versions and datasets that no retained epoch names.
 
     It deletes only versions older than the last named one.  A version that no record names when the records are read is
-    named by no later record either, and a path is never used twice.  So the list stays valid for any time, beside any
-    commits, and even in a process that another one has replaced.
+    named by no later record either, and a path is never used twice.  So the list stays valid for ever, with any
+    concurrent commits, and even in a process that lost the root.
 
     Args:
         root: the root that the pipeline writes to.
