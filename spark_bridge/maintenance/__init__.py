@@ -12,7 +12,7 @@
     full_views         full_view                      recomputed from all stored rows, in a thread
     shared_views                                      internal views with the same rows, maintained once
     stored_sources                                    the stored rows of materialized sources
-    row_view, row_query                               the dataset and the query of projection views
+    row_view                                          the dataset and the query of projection views
 
 Data flow in an epoch:
 

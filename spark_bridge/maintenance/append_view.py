@@ -14,8 +14,7 @@ from spark_bridge.datasets.result_rows import new_rows
 from spark_bridge.datasets.view_table import NewRows
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.ingest.epoch_rows import EpochRows
-from spark_bridge.maintenance.row_query import RowQuery
-from spark_bridge.maintenance.row_view import RowView
+from spark_bridge.maintenance.row_view import RowQuery, RowView
 from spark_bridge.plans.view_plan import ViewPlan
 from spark_bridge.query.correctable import cannot_follow
 from state.errors import ViewError

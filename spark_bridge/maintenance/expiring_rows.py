@@ -26,8 +26,7 @@ from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.ingest.epoch_rows import EpochRows, LateRows
 from spark_bridge.ingest.followed_watermarks import FollowedWatermarks
 from spark_bridge.maintenance.append_view import AppendView
-from spark_bridge.maintenance.row_query import RowQuery
-from spark_bridge.maintenance.row_view import RowView
+from spark_bridge.maintenance.row_view import RowQuery, RowView
 from spark_bridge.plans.view_plan import ViewPlan
 from state.location import Location
 from state.tables.records import ViewVersion

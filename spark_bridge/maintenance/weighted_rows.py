@@ -14,8 +14,7 @@ from spark_bridge.datasets.result_rows import Result, new_rows
 from spark_bridge.datasets.view_table import NewRows, has_rows
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.maintenance.parent_rows import ParentRows
-from spark_bridge.maintenance.row_query import RowQuery
-from spark_bridge.maintenance.row_view import RowView
+from spark_bridge.maintenance.row_view import RowQuery, RowView
 from spark_bridge.operators.join.join_plan import JoinPlan
 from spark_bridge.plans.view_plan import ViewPlan
 from state.location import Location
