@@ -21,6 +21,7 @@ _MAX_PRECISION = 38
 _INT64_DIGITS = 19
 _NAME_CHARACTERS = 60
 _BELOW_MICROSECONDS = r"(:\d\d\.\d{6})\d+"
+_ZEROS_BELOW_MICROSECONDS = r"(:\d\d\.\d{6})0+($|[^0-9])"
 _LOST_DIGITS = re.compile(rf"{_BELOW_MICROSECONDS}|timestamp\[ns.* would lose data")
 _TOO_LARGE = re.compile(
     r"Integer value -?\d+ not in range|CSV conversion error to u?int(8|16|32): invalid value '-?\d+'$|"
@@ -349,11 +350,20 @@ def _convert_time(array: pa.Array, wanted: pa.TimestampType) -> pa.Array:
         texts = pc.if_else(pc.equal(pc.utf8_length(texts), 10), pc.binary_join_element_wise(texts, "00:00", " "), texts)
         has_zone = pc.match_substring_regex(texts, _HAS_ZONE)
         array = pc.if_else(has_zone, texts, pc.binary_join_element_wise(texts, "Z", ""))
-        return array.cast(wanted)
+    if array.type == pa.string():
+        return _cast_text(array, wanted)
     if kinds.is_timestamp(array.type) and bool(array.type.tz) != bool(wanted.tz):
         exact = array.cast(pa.timestamp("us", array.type.tz))
         return exact.cast(pa.int64()).cast(wanted)
     return array.cast(wanted)
+
+
+def _cast_text(texts: pa.Array, wanted: pa.TimestampType) -> pa.Array:
+    """Times of ISO 8601, also with zeros below microseconds, as .NET, Java and Go write them: Arrow refuses those."""
+    try:
+        return texts.cast(wanted)
+    except pa.ArrowInvalid:
+        return pc.replace_substring_regex(texts, _ZEROS_BELOW_MICROSECONDS, r"\1\2").cast(wanted)
 
 
 def _null_mask(array: pa.Array) -> pa.Array | None:

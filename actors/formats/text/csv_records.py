@@ -1,9 +1,11 @@
-"""Ends of the records of a CSV text, in one pass over its bytes."""
+"""Records of a CSV text, and the quoted fields that are not well formed, in one pass over its bytes."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,182 +14,435 @@ from actors.formats.text.lines import Text, last_line_end
 
 _Bytes = npt.NDArray[np.uint8]
 _Positions = npt.NDArray[np.int64]
+_Flags = npt.NDArray[np.bool_]
 _LINE_FEED, _CARRIAGE_RETURN = 10, 13
 # It fits into the cache of a processor, and bounds the memory for positions.
-_SEGMENT_BYTES = 1 << 18
+_WINDOW_BYTES = 1 << 18
+# The size of a window behind a fault or a comment: lines with faults come together.
+_SMALL_WINDOW_BYTES = 1 << 12
 _FIRST_LOOK_BYTES = 1 << 12
+# The allocator keeps pieces of this size; larger ones it takes from the system each time.
+_COPIED_BYTES = 1 << 16
+# As many closing runs are tried from the end of a text, before more of it is looked at.
+_CLOSING_RUNS = 8
+_NONE: _Positions = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
-class _State:
-    """The state between two bytes.
+class QuoteFault:
+    """A quoted field that is not well formed.
 
     Args:
-        is_quoted: whether a quoted field was open before the run of quotes that ends here, if one does.
-        run: the number of quotes directly before.
-        opens: whether that run stands at the start of a field.
-    """
-
-    is_quoted: bool = False
-    run: int = 0
-    opens: bool = False
-
-    @property
-    def after_run(self) -> bool:
-        """Whether a quoted field is open if no further quote follows."""
-        return (not self.is_quoted and self.opens) if self.run % 2 else self.is_quoted
-
-
-@dataclass(frozen=True)
-class _Segment:
-    """A part of a text with the places where quoted fields open and close.
-
-    Args:
-        start, stop: the first byte (inclusive) and the last (exclusive).
-        is_quoted: whether a quoted field is open at its start.
-        turns: positions of runs of quotes, from `start` on, that may open or close a field.
-        opens: whether each of them stands at the start of a field; the others close whatever is open.
-        states: whether a quoted field is open after each of them.
-        after: the state at its end.
+        start: the position of its record.
+        opening: the position of the quote that opens the field.
+        kind: `open` if it is not closed, `text` if text follows its closing quote.
+        is_escaped: whether a backslash precedes the quote that closes it.
     """
 
     start: int
-    stop: int
-    is_quoted: bool
-    turns: _Positions
-    opens: npt.NDArray[np.bool_]
-    states: npt.NDArray[np.bool_]
-    after: _State
+    opening: int
+    kind: Literal["open", "text"]
+    is_escaped: bool = False
 
 
-class CsvRecords:
-    """Finds the ends of records as Arrow's parser does.
+@dataclass(frozen=True)
+class _Runs:
+    """The runs of quotes in a window.
 
-    A quote at the start of a field opens it, up to the next quote that is not doubled; elsewhere a quote is a plain
-    character.  A line end inside a quoted field does not end a record.  So a run of quotes opens or closes a field
-    only if its length is odd: at the start of a field it turns the state, elsewhere it closes what is open.
+    Args:
+        begins, lengths: the position and the length of each run.
+        opens: whether the run begins at the start of a field.
+        turns: the indices of the runs of odd length, the only ones that open or close a field for more than their own
+            length.
+        states: whether a quoted field is open behind each turn.
     """
 
-    def __init__(self, delimiter: str, quote: str) -> None:
-        self._quote = quote.encode()[0]
-        self._around = np.isin(np.arange(256), [delimiter.encode()[0], _LINE_FEED, _CARRIAGE_RETURN])
+    begins: _Positions
+    lengths: _Positions
+    opens: _Flags
+    turns: _Positions
+    states: _Flags
+
+    def is_quoted(self, positions: _Positions) -> _Flags:
+        """Whether a quoted field is open at positions outside the runs."""
+        before = np.searchsorted(self.begins[self.turns], positions)
+        found: _Flags = np.concatenate([[False], self.states])[before]
+        return found
+
+
+@dataclass(frozen=True)
+class _Window:
+    """The records of a part of a text that begins with a record.
+
+    Args:
+        ends: the positions behind its complete records, also behind comments and empty lines.
+        fault: the fault of the last record.
+        comment: the position of the last record if it is a comment.
+        is_cut: True if the window ended early, at a fault or a comment.
+        runs: the quotes; None without quotes.
+    """
+
+    ends: _Positions
+    fault: QuoteFault | None = None
+    comment: int | None = None
+    is_cut: bool = False
+    runs: _Runs | None = None
+
+
+@dataclass(frozen=True)
+class CsvRecords:
+    """Finds the ends of records.
+
+    A quote at the start of a field opens it, up to the next quote that is not doubled or escaped; elsewhere a quote is
+    a plain character.  A line end inside a quoted field does not end a record.  So a run of quotes opens or closes a
+    field only if its length is odd: at the start of a field it turns the state, elsewhere it closes what is open.
+
+    With `finds_faults`, a record ends with the line in which a quoted field opens that is not well formed, and the next
+    record begins with the next line.  Such a field
+
+    * is not closed before the end of the text, or within `max_bytes` from the start of its record, or
+    * has text behind its closing quote, up to the next delimiter or line end, and the field has several lines, or that
+      text has a further quote.  (Arrow joins other text to the value: `"a"b` is ab.)
+
+    Whether a record has a fault depends on the text from its start on only.
+
+    Args:
+        delimiter: the character between fields.
+        quote: the character around fields; None for text without quoted fields.
+        escape: the character that makes a following quote a part of a quoted field.
+        comment: the character that begins a line without a row.
+        finds_faults: whether records end at a fault.
+        max_bytes: the longest record with a quoted field of several lines.
+    """
+
+    delimiter: str
+    quote: str | None
+    escape: str | None = None
+    comment: str | None = None
+    finds_faults: bool = True
+    max_bytes: int = sys.maxsize
+    _around: _Flags = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        around = np.isin(np.arange(256), [ord(self.delimiter), _LINE_FEED, _CARRIAGE_RETURN])
+        object.__setattr__(self, "_around", around)
 
     def last_end(self, text: Text) -> int:
         """The position behind the last complete record; 0 without one.
 
         Args:
-            text: text that begins with a record.
+            text: text that begins with a record, and may go on.
         """
         content = np.frombuffer(text, np.uint8)
-        if not self._has_quote(text):
+        if not self.has_quote(text):
             end = last_line_end(text)
             after = _line_ends(content, end, len(content))
             return int(after[-1]) if len(after) else end
-        nbytes = _FIRST_LOOK_BYTES
-        while nbytes < min(len(content), _SEGMENT_BYTES):
-            if end := self._last_end_behind(content, len(content) - nbytes):
-                return end
-            nbytes *= 8
-        for segment in reversed(list(self._segments(content))):
-            if len(ends := self._ends_in(content, segment)):
-                return int(ends[-1])
-        return 0
+        if self.comment is None and self.escape is None and len(content) <= self.max_bytes:
+            nbytes = _FIRST_LOOK_BYTES
+            while nbytes < min(len(content), _WINDOW_BYTES):
+                if end := self._last_end_behind(content, len(content) - nbytes):
+                    return end
+                nbytes *= 8
+        last = 0
+        for window in self._windows(content, is_end=False):
+            last = int(window.ends[-1])
+        return last
 
     def first_end(self, text: Text) -> int:
         """The position behind the first record; 0 if it is not complete."""
         line = bytes(text[:_FIRST_LOOK_BYTES]).partition(b"\n")[0]
         if len(line) < min(len(text), _FIRST_LOOK_BYTES) and not self._is_special(line.removesuffix(b"\r")):
             return len(line) + 1
-        content = np.frombuffer(text, np.uint8)
-        for segment in self._segments(content):
-            if len(ends := self._ends_in(content, segment)):
-                return int(ends[0])
+        for window in self._windows(np.frombuffer(text, np.uint8), is_end=False):
+            return int(window.ends[0])
         return 0
 
     def ends(self, text: Text) -> _Positions:
-        """The positions behind each complete record, in order; an empty line counts as a record."""
-        content = np.frombuffer(text, np.uint8)
-        ends = [self._ends_in(content, segment) for segment in self._segments(content)]
-        return np.concatenate(ends) if ends else np.empty(0, np.int64)
+        """The positions behind each complete record, in order; an empty line and a comment count as records.
+
+        Args:
+            text: whole records; its end ends a quoted field.
+        """
+        windows = self._windows(np.frombuffer(text, np.uint8), is_end=True)
+        ends = [window.ends for window in windows]
+        return np.concatenate(ends) if ends else _NONE
+
+    def first_fault(self, text: Text) -> QuoteFault | None:
+        """The first fault in whole records."""
+        if not self.finds_faults:
+            return None
+        windows = self._windows(np.frombuffer(text, np.uint8), is_end=True)
+        return next((window.fault for window in windows if window.fault is not None), None)
+
+    def has_quote(self, text: Text) -> bool:
+        """True if a quote is in the text."""
+        return self.quote is not None and has_byte(text, self.quote)
+
+    def is_special(self, text: Text) -> bool:
+        """True if Arrow's reader needs `plain` text: it knows no comments, and removes each escape."""
+        return any(each is not None and has_byte(text, each) for each in (self.escape, self.comment))
+
+    def is_comment(self, record: bytes) -> bool:
+        """True if a record is a comment."""
+        return self.comment is not None and record.startswith(self.comment.encode())
+
+    def plain(self, text: Text) -> Text:
+        """Whole records as they are without the options `escape` and `comment`; a record with a fault is left out."""
+        if not self.is_special(text) and self.first_fault(text) is None:
+            return text
+        content = np.frombuffer(text, np.uint8).copy()
+        kept = np.ones(len(content), np.bool_)
+        start = 0
+        for window in self._windows(np.frombuffer(text, np.uint8), is_end=True):
+            left_out = window.comment if window.fault is None else window.fault.start
+            if left_out is not None:
+                kept[left_out : window.ends[-1]] = False
+            end = int(window.ends[-1])
+            if self.escape is not None and window.runs is not None:
+                self._unescape(content, kept, start, end, window.runs)
+            start = end
+        if start < len(content) and self.escape is not None:
+            # The last record has no line end.
+            rest = self._runs(content, start, len(content))
+            if rest is not None:
+                self._unescape(content, kept, start, len(content), rest)
+        return content[kept].tobytes()
+
+    def _unescape(self, content: _Bytes, kept: _Flags, start: int, stop: int, runs: _Runs) -> None:
+        """Doubles escaped quotes, and removes the escape before another escape, inside quoted fields."""
+        assert self.escape is not None and self.quote is not None
+        escapes = np.flatnonzero(content[start:stop] == ord(self.escape)) + start
+        escapes = escapes[runs.is_quoted(escapes)]
+        if not len(escapes):
+            return
+        _, lengths = _runs(escapes)
+        number = np.arange(len(escapes)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        length = np.repeat(lengths, lengths)
+        is_last = number == length - 1
+        kept[escapes[(number % 2 == 0) & ~is_last]] = False
+        last = escapes[is_last & (length % 2 == 1)]
+        last = last[last + 1 < len(content)]
+        content[last[content[last + 1] == ord(self.quote)]] = ord(self.quote)
 
     def _is_special(self, line: bytes) -> bool:
         """True if a line feed behind this text may not be the first end of a record."""
-        return self._quote in line or _CARRIAGE_RETURN in line
-
-    def _has_quote(self, text: Text) -> bool:
-        quote = bytes([self._quote])
-        return any(
-            quote in bytes(text[start : start + _SEGMENT_BYTES]) for start in range(0, len(text), _SEGMENT_BYTES)
-        )
+        return (self.quote is not None and self.quote.encode() in line) or _CARRIAGE_RETURN in line
 
     def _last_end_behind(self, content: _Bytes, start: int) -> int:
         """The position behind the last record that ends behind `start`; 0 if that cannot be told from there.
 
-        A run of quotes that closes whatever is open tells the state without the text before.
+        A run of quotes that closes whatever is open tells the state without the text before.  A fault before it may end
+        the record with its line, so that line must end the record anyway.
         """
-        segment = self._segment(content, start, len(content), _State())
-        # The first run may have begun before `start`.
-        closing = np.flatnonzero(~segment.opens & (segment.turns > start))
-        if not len(closing):
+        runs = self._runs(content, start, len(content))
+        if runs is None:
             return 0
-        ends = self._ends_in(content, segment)
-        return int(ends[-1]) if len(ends) and ends[-1] > segment.turns[closing[0]] else 0
+        # The first run may have begun before `start`.
+        closing = runs.turns[~runs.opens[runs.turns] & (runs.begins[runs.turns] > start)]
+        for run in closing[:_CLOSING_RUNS]:
+            behind = int(runs.begins[run] + runs.lengths[run])
+            line = _line_ends(content, behind, len(content))[:1]
+            windows = self._windows(content[behind:], is_end=False)
+            first = next(windows, None)
+            if first is None or not len(line) or behind + int(first.ends[0]) != line[0]:
+                continue
+            last = int(first.ends[-1])
+            for window in windows:
+                last = int(window.ends[-1])
+            return behind + last
+        return 0
 
-    def _segments(self, content: _Bytes) -> Iterator[_Segment]:
-        state = _State()
-        for start in range(0, len(content), _SEGMENT_BYTES):
-            segment = self._segment(content, start, min(start + _SEGMENT_BYTES, len(content)), state)
-            yield segment
-            state = segment.after
+    def _windows(self, content: _Bytes, *, is_end: bool) -> Iterator[_Window]:
+        """Yields windows with at least one end each."""
+        start, size = 0, _WINDOW_BYTES
+        while start < len(content):
+            stop = min(start + size, len(content))
+            window = self._window(content, start, stop, is_end=is_end)
+            if not len(window.ends):
+                if stop == len(content):
+                    return
+                size *= 8
+                continue
+            yield window
+            start = int(window.ends[-1])
+            size = _SMALL_WINDOW_BYTES if window.is_cut else min(_WINDOW_BYTES, 4 * size)
 
-    def _segment(self, content: _Bytes, start: int, stop: int, before: _State) -> _Segment:
-        quotes = np.flatnonzero(content[start:stop] == self._quote) + start
-        none = np.empty(0, np.int64)
+    def _window(self, content: _Bytes, start: int, stop: int, *, is_end: bool) -> _Window:
+        lines = _line_ends(content, start, stop)
+        runs = self._runs(content, start, stop)
+        ends = lines if runs is None else lines[~runs.is_quoted(lines)]
+        is_last = stop == len(content)
+        fault = None
+        if runs is not None and self.finds_faults:
+            fault = self._fault(content, start, stop, lines, ends, runs, is_end=is_end and is_last)
+        if self.comment is not None:
+            begins = np.concatenate([[start], ends[ends < stop]])
+            if fault is not None:
+                begins = begins[begins <= fault.start]
+            comments = begins[content[begins] == ord(self.comment)]
+            if len(comments):
+                at = int(comments[0])
+                return self._cut(lines, ends, at, at, runs, is_end=is_end and is_last, stop=stop, comment=at)
+        if fault is not None:
+            is_last_line = is_end and is_last
+            return self._cut(lines, ends, fault.start, fault.opening, runs, is_end=is_last_line, stop=stop, fault=fault)
+        return _Window(ends, runs=runs)
+
+    @staticmethod
+    def _cut(
+        lines: _Positions,
+        ends: _Positions,
+        start: int,
+        position: int,
+        runs: _Runs | None,
+        *,
+        is_end: bool,
+        stop: int,
+        fault: QuoteFault | None = None,
+        comment: int | None = None,
+    ) -> _Window:
+        """The records before a record that ends with the line of a position, and that record."""
+        before = ends[ends <= start]
+        behind = lines[np.searchsorted(lines, position, "right") :][:1]
+        if not len(behind):
+            if not is_end:
+                return _Window(before, runs=runs)
+            behind = np.array([stop])
+        return _Window(np.concatenate([before, behind]), fault, comment, True, runs)
+
+    def _runs(self, content: _Bytes, start: int, stop: int) -> _Runs | None:
+        """The runs of quotes; None without quotes.  No quoted field is open at `start`."""
+        if self.quote is None:
+            return None
+        quotes = np.flatnonzero(content[start:stop] == ord(self.quote)) + start
+        if self.escape is not None and len(quotes):
+            quotes = quotes[~self._is_escaped(content, start, stop, quotes)]
         if not len(quotes):
-            is_quoted = before.after_run
-            no_turns = np.empty(0, np.bool_)
-            return _Segment(start, stop, is_quoted, none, no_turns, no_turns, _State(is_quoted))
-        first = np.flatnonzero(np.diff(quotes, prepend=-2) != 1)
-        begins, lengths = quotes[first], np.diff(first, append=len(quotes))
-        opens = (begins == 0) | self._around[content[begins - 1]]
-        is_quoted = before.after_run
-        if before.run and begins[0] == start:
-            # The run began in the segment before.
-            lengths[0] += before.run
-            opens[0], is_quoted = before.opens, before.is_quoted
-        run = int(lengths[-1]) if quotes[-1] == stop - 1 else 0
-        odd = lengths % 2 == 1
-        states = _turned(opens[odd], is_quoted)
-        before_last = is_quoted if not len(states) else bool(states[-1])
-        if run and odd[-1]:
-            before_last = is_quoted if len(states) < 2 else bool(states[-2])
-        after = _State(before_last, run, bool(opens[-1])) if run else _State(before_last)
-        return _Segment(start, stop, is_quoted, begins[odd], opens[odd], states, after)
+            return None
+        begins, lengths = _runs(quotes)
+        opens = (begins == start) | self._around[content[begins - 1]]
+        turns = np.flatnonzero(lengths % 2 == 1)
+        return _Runs(begins, lengths, opens, turns, _turned(opens[turns]))
 
-    def _ends_in(self, content: _Bytes, segment: _Segment) -> _Positions:
-        if segment.is_quoted and not len(segment.turns):
-            return np.empty(0, np.int64)
-        ends = _line_ends(content, segment.start, segment.stop)
-        if not len(segment.turns):
-            return ends
-        turns_before = np.searchsorted(segment.turns, ends)
-        is_quoted = np.concatenate([[segment.is_quoted], segment.states])[turns_before]
-        outside: _Positions = ends[~is_quoted]
-        return outside
+    def _is_escaped(self, content: _Bytes, start: int, stop: int, quotes: _Positions) -> _Flags:
+        """Whether an odd number of escapes precedes each quote."""
+        assert self.escape is not None
+        escapes = np.flatnonzero(content[start:stop] == ord(self.escape)) + start
+        if not len(escapes):
+            return np.zeros(len(quotes), np.bool_)
+        begins, lengths = _runs(escapes)
+        run = np.searchsorted(begins, quotes) - 1
+        ends, is_odd = (begins + lengths)[run], lengths[run] % 2 == 1
+        escaped: _Flags = (run >= 0) & (ends == quotes) & is_odd
+        return escaped
+
+    def _fault(
+        self,
+        content: _Bytes,
+        start: int,
+        stop: int,
+        lines: _Positions,
+        ends: _Positions,
+        runs: _Runs,
+        *,
+        is_end: bool,
+    ) -> QuoteFault | None:
+        """The first fault in a window."""
+        quoted = np.concatenate([[False], runs.states])
+        behind = runs.begins + runs.lengths
+        # A run of even length at the start of a field opens and closes it.
+        turn = np.searchsorted(runs.turns, np.arange(len(runs.begins)))
+        is_turn = runs.lengths % 2 == 1
+        is_quoted = quoted[turn]
+        closes = np.where(is_turn, is_quoted, runs.opens & ~is_quoted)
+        # A run at the end of the window may go on.
+        wrong = np.flatnonzero(closes & (behind < stop))
+        wrong = wrong[~self._around[content[behind[wrong]]]]
+        opening = runs.begins.copy()
+        opening[closes & is_turn] = runs.begins[runs.turns[turn[closes & is_turn] - 1]]
+        found = None
+        for index in wrong:
+            if not self._is_joined(content, int(opening[index]), int(behind[index]), stop, lines):
+                at = int(opening[index])
+                is_escaped = content[behind[index] - 2] == ord("\\")
+                found = QuoteFault(_start(ends, at, start), at, "text", bool(is_escaped))
+                break
+        if stop - start > self.max_bytes:
+            long = self._first_long(opening[closes], behind[closes], lines, ends, start)
+            if long is not None and (found is None or long <= found.opening):
+                found = QuoteFault(_start(ends, long, start), long, "open")
+        if found is None and quoted[-1]:
+            at = int(runs.begins[runs.turns[-1]])
+            record = _start(ends, at, start)
+            line = int(np.searchsorted(lines, at, "right"))
+            has_line = line < len(lines) and lines[line] - record <= self.max_bytes
+            if is_end or (stop - record > self.max_bytes and has_line):
+                found = QuoteFault(record, at, "open")
+        return found
+
+    def _first_long(
+        self, openings: _Positions, behind: _Positions, lines: _Positions, ends: _Positions, start: int
+    ) -> int | None:
+        """The first quote whose field has several lines, and is closed too far behind the start of its record."""
+        for opening, close in zip(openings.tolist(), behind.tolist(), strict=True):
+            record = _start(ends, opening, start)
+            line = int(np.searchsorted(lines, opening, "right"))
+            is_long = close - record > self.max_bytes and line < len(lines)
+            if is_long and lines[line] < close and lines[line] - record <= self.max_bytes:
+                return int(opening)
+        return None
+
+    def _is_joined(self, content: _Bytes, opening: int, behind: int, stop: int, lines: _Positions) -> bool:
+        """True if Arrow joins the text behind a closing quote to the value without losing a quote."""
+        line = int(np.searchsorted(lines, opening, "right"))
+        if line != int(np.searchsorted(lines, behind, "right")):
+            return False
+        rest = content[behind : int(lines[line]) if line < len(lines) else stop]
+        delimiters = np.flatnonzero(rest == ord(self.delimiter))
+        field = rest[: delimiters[0]] if len(delimiters) else rest
+        return not (field == ord(self.quote or "")).any()
 
 
-def _turned(opens: npt.NDArray[np.bool_], is_quoted: bool) -> npt.NDArray[np.bool_]:
-    """Whether a quoted field is open after each run of odd length.
+def has_byte(text: Text, character: str) -> bool:
+    """True if an ASCII character is in a text."""
+    return bool(present(text, character))
+
+
+def present(text: Text, characters: str) -> frozenset[str]:
+    """Those of some ASCII characters that are in a text."""
+    absent = set(characters)
+    for start in range(0, len(text), _COPIED_BYTES):
+        piece = bytes(text[start : start + _COPIED_BYTES])
+        absent -= {each for each in absent if each.encode() in piece}
+        if not absent:
+            break
+    return frozenset(characters) - absent
+
+
+def _start(ends: _Positions, position: int, start: int) -> int:
+    """The start of the record with a position."""
+    index = int(np.searchsorted(ends, position, "right"))
+    return int(ends[index - 1]) if index else start
+
+
+def _runs(positions: _Positions) -> tuple[_Positions, _Positions]:
+    """The first positions and the lengths of the runs of consecutive positions."""
+    first = np.flatnonzero(np.diff(positions, prepend=-2) != 1)
+    return positions[first], np.diff(first, append=len(positions))
+
+
+def _turned(opens: _Flags) -> _Flags:
+    """Whether a quoted field is open behind each run of odd length.
 
     Args:
         opens: whether a run stands at the start of a field: it turns the state; another run closes what is open.
-        is_quoted: whether a quoted field is open before the first run.
     """
     numbers = np.arange(len(opens))
     closed = np.maximum.accumulate(np.where(opens, -1, numbers))
     turns: _Positions = np.cumsum(opens)
     since: _Positions = turns - np.where(closed < 0, 0, turns[closed])
-    states: npt.NDArray[np.bool_] = (since % 2 == 1) ^ ((closed < 0) & is_quoted)
+    states: _Flags = since % 2 == 1
     return states
 
 

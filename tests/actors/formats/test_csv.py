@@ -62,7 +62,7 @@ def test_a_record_longer_than_a_block_is_read(tmp_path: Path) -> None:
 
 
 def test_instants_are_utc_unless_the_text_says_otherwise(tmp_path: Path) -> None:
-    content = b"at\n2013-01-01 05:00:00\n2013-01-01T05:00:00Z\n2013-01-01T06:00:00.5+01:00\n2013-01-01\n\nNA\n"
+    content = b'at\n2013-01-01 05:00:00\n2013-01-01T05:00:00Z\n2013-01-01T06:00:00.5+01:00\n2013-01-01\n\n""\n'
     schema = pa.schema([("at", pa.timestamp("us", "UTC"))])
     rows = rows_of(list(CsvReader(Csv()).read(open_written(tmp_path, content), schema)))
     five = datetime(2013, 1, 1, 5, tzinfo=UTC)
@@ -70,7 +70,7 @@ def test_instants_are_utc_unless_the_text_says_otherwise(tmp_path: Path) -> None
 
 
 def test_what_is_inferred(tmp_path: Path) -> None:
-    content = b"n,x,ok,day,at,clock,nothing,word\n1,1.5,true,2013-01-01,2013-01-01 10:00:00Z,12:30:00,NA,hi\n"
+    content = b"n,x,ok,day,at,clock,nothing,word\n1,1.5,true,2013-01-01,2013-01-01 10:00:00Z,12:30:00,,hi\n"
     file = open_written(tmp_path, content)
     schema = CsvReader(Csv()).infer_schema(file)
     assert [str(kind) for kind in schema.types] == [
