@@ -26,6 +26,17 @@ _UTF8 = ("utf-8", "utf-8-sig", "ascii")
 _WHOLE_NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 _NO_TEXT = ("FLOAT", "DOUBLE", "BOOLEAN")
 _ROW = "__sw_row"
+_TEXTUAL = ("VARCHAR", "BLOB")
+_NOT_OF_DUCKDB = (
+    "escape",
+    "comment",
+    "true_values",
+    "false_values",
+    "decimal",
+    "thousands",
+    "date_format",
+    "timestamp_format",
+)
 
 
 class DuckDbFiles:
@@ -83,7 +94,7 @@ class DuckDbFiles:
         is_text = not isinstance(self._source.format, Parquet)
         columns = []
         for name, kind in self._types.items():
-            value = metadata.get(name) or (quoted(names[name]) if name in names else "NULL")
+            value = metadata.get(name) or (self._value(names[name], kind) if name in names else "NULL")
             # Text for a column of bytes is taken as bytes; a cast would interpret escapes.
             is_bytes = kind == "BLOB" and is_text and name in names
             columns.append(f"{f'encode({value})' if is_bytes else f'CAST({value} AS {kind})'} AS {quoted(name)}")
@@ -117,19 +128,36 @@ class DuckDbFiles:
         return self._duckdb.sql(f"SELECT rtrim(line, chr(13)) AS {quoted(name)} FROM ({line})")
 
     def _records(self, format: Csv, path: str, codec: str) -> Any:
-        if not format.null_values:
+        if format.null_values == ():
             raise self._cannot("DuckDB's CSV reader always reads some text as null")
+        for option in _NOT_OF_DUCKDB:
+            if getattr(format, option) != getattr(Csv(), option):
+                raise self._cannot(f"DuckDB does not read CSV with the option {option} as the source does")
         return self._duckdb.read_csv(
             path,
             header=format.header,
             delimiter=format.delimiter,
-            quotechar=format.quote,
-            escapechar=format.quote,
-            na_values=list(format.null_values),
+            quotechar=format.quote or "",
+            escapechar=format.quote or "",
+            skiprows=format.skip_rows,
+            na_values=list(self._nulls(format)),
+            allow_quoted_nulls=self._source.names == "exact",
             all_varchar=True,
             compression=codec,
             ignore_errors=True,
         )
+
+    def _nulls(self, format: Csv) -> tuple[str, ...]:
+        """The texts that stand for null."""
+        return ("",) if format.null_values is None else format.null_values
+
+    def _value(self, name: str, kind: str) -> str:
+        """SQL for a value as text: a null marker is null in a column of another type than text, also if it is quoted."""
+        format = self._source.format
+        if not isinstance(format, Csv) or kind in _TEXTUAL:
+            return quoted(name)
+        nulls = ", ".join(map(literal, self._nulls(format)))
+        return f"CASE WHEN {quoted(name)} IN ({nulls}) THEN NULL ELSE {quoted(name)} END"
 
     def _objects(self, path: str, codec: str, all_fit: bool) -> Any:
         fields = ", ".join(
@@ -151,8 +179,8 @@ class DuckDbFiles:
         is_text = not isinstance(self._source.format, Parquet)
         tests = ["true"]
         for name, kind in self._content.items():
-            if name in names and not (is_text and kind in ("VARCHAR", "BLOB")):
-                value = quoted(names[name])
+            if name in names and not (is_text and kind in _TEXTUAL):
+                value = self._value(names[name], kind)
                 test = f"TRY_CAST({value} AS {kind}) IS NOT NULL"
                 if is_text and kind in _WHOLE_NUMBERS:
                     # A cast would round 1.5.
