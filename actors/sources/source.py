@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import pyarrow as pa
 
 from actors.files import ReadingOrder
-from actors.formats.options import Debezium, Json, Text
+from actors.formats.options import Csv, Debezium, Json, Text
 from actors.formats.registry import Format, format_type, is_built_in
 from actors.objects.web_options import WebOptions
 from actors.schemas.column_names import NameRule
@@ -35,7 +35,9 @@ RULES = 2
 """The newest version of the reading rules: the defaults that decide values or files.
 
     1   the rules of the roots whose sources have no version recorded
-    2   names of columns match in any case; directories that start with `_` or `.`, and unfinished files, are hidden
+    2   names of columns match in any case; directories that start with `_` or `.`, and unfinished files, are hidden;
+        of CSV, only an unquoted empty field is null, integers have no hexadecimal digits, and a record ends with the
+        line in which a quoted field opens that is not well formed
 """
 
 
@@ -236,7 +238,10 @@ class SourceDefinition:
         """
         recorded = SourceDefinition.of_json(self.name, text)
         evolution = self.schema_evolution or recorded.schema_evolution
-        return replace(self, rules=recorded.rules, schema_evolution=evolution)
+        format = self.format
+        if isinstance(format, Csv) and isinstance(recorded.format, Csv) and format.null_values is None:
+            format = replace(format, null_values=recorded.format.null_values)
+        return replace(self, rules=recorded.rules, schema_evolution=evolution, format=format)
 
 
 def recorded_filter(text: str) -> PathFilter:
