@@ -152,7 +152,7 @@ class DuckDbFiles:
         return ("",) if format.null_values is None else format.null_values
 
     def _value(self, name: str, kind: str) -> str:
-        """SQL for a value as text: a null marker is null in a column of another type than text, also if it is quoted."""
+        """SQL for a value as text: in a column of another type than text, a quoted null marker is null, too."""
         format = self._source.format
         if not isinstance(format, Csv) or kind in _TEXTUAL:
             return quoted(name)
