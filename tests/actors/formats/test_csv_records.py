@@ -141,7 +141,7 @@ def _records(text: bytes, escape: int | None, comment: int | None, most: int, *,
     while at < len(text):
         if text[at] == comment:
             line = _line_end(text, at, is_end=is_end)
-            record = None if line is None else (at, line, None)
+            record: _Record | None = None if line is None else (at, line, None)
         else:
             record = _record(text, at, escape, most, is_end=is_end)
         if record is None:
