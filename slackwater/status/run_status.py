@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from actors.protocol.counters import ListingCounts, MaterializerCounts, MessageCounts, SourceProgress, ViewCounts
 from actors.protocol.run_state import CommittedEpoch, EpochPhase
 from actors.telemetry.counted import TerminalColumn, counted
+
+if TYPE_CHECKING:
+    from state.ownership.owner import Owner
 
 INCOMPLETE = 3
 """The exit code of a command that has done its work, and whose published table lacks rows or whose source is paused."""
@@ -380,6 +383,11 @@ class RunStatus(MaintainedStatus):
             return TypeAdapter(cls).validate_python(document)
         except ValidationError:
             return None
+
+    @classmethod
+    def of_owner(cls, owner: Owner | None) -> RunStatus | None:
+        """The status that the process on a root has written last; None without one that this version can read."""
+        return None if owner is None or owner.status is None else cls.of_json(owner.status)
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,6 @@ def _reported_by_the_next(record: EpochRecord, following: EpochRecord | None) ->
 
 
 def _reported_by_the_owner(epoch: int, owner: Owner | None) -> float | None:
-    status = None if owner is None or owner.status is None else RunStatus.of_json(owner.status)
+    status = RunStatus.of_owner(owner)
     recent = () if status is None else status.recent
     return next((each.commit_s for each in recent if each.epoch == epoch), None)

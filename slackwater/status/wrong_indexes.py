@@ -8,7 +8,7 @@ from state.ownership.owner import Owner
 
 def wrong_indexes(owner: Owner | None) -> list[str]:
     """One line for each view whose indexes differed from its rows, as the status of the last run reports them."""
-    status = None if owner is None or owner.status is None else RunStatus.of_json(owner.status)
+    status = RunStatus.of_owner(owner)
     if status is None:
         return []
     return [

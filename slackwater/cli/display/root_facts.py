@@ -83,7 +83,7 @@ class RootFacts:
         """The status that the last run has written; None without one that this version can read."""
         from slackwater.status.run_status import RunStatus
 
-        return None if self.owner is None or self.owner.status is None else RunStatus.of_json(self.owner.status)
+        return RunStatus.of_owner(self.owner)
 
     @property
     def is_over(self) -> bool:

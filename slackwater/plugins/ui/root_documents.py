@@ -236,7 +236,7 @@ def _owner(owner: Owner) -> Document:
 
 def _status(owner: Owner | None) -> Document | None:
     """The status that the run last wrote; None if this version cannot read it."""
-    status = None if owner is None or owner.status is None else RunStatus.of_json(owner.status)
+    status = RunStatus.of_owner(owner)
     if status is None:
         return None
     edges = [{**asdict(edge), "is_full": edge.is_full} for edge in status.edges]

@@ -43,7 +43,7 @@ def waiting_lines(owner: Owner | None, source: str) -> list[str]:
         owner: the process that runs on the root or ran last; None without one.
         source: the name of the source.
     """
-    status = None if owner is None or owner.status is None else RunStatus.of_json(owner.status)
+    status = RunStatus.of_owner(owner)
     return [
         f"It is to be {_participle(each.action)} after the commit, and waits: {each.waits_for or _TIME}."
         for each in (() if status is None else status.after_commit)

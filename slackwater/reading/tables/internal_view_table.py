@@ -54,9 +54,7 @@ def internal_view_table(state: LanceStateStore, catalog: Catalog, root: Location
 
 def _in_memory(owner: Owner | None) -> Mapping[str, RowsInMemory] | None:
     """Path below the root → its rows in the memory of the run; None if none is known to run."""
-    if owner is None or owner.is_gone() or owner.status is None:
-        return None
-    status = RunStatus.of_json(owner.status)
+    status = None if owner is None or owner.is_gone() else RunStatus.of_owner(owner)
     return None if status is None else status.in_memory
 
 

@@ -67,9 +67,7 @@ class RootWatcher:
         owner = read_owner(self._root)
         store = self._opened(may_be_missing=owner is not None)
         life = self._watch.look(owner)
-        report = None
-        if owner is not None and life.runs:
-            report = None if owner.status is None else RunStatus.of_json(owner.status)
+        report = RunStatus.of_owner(owner) if life.runs else None
         if report is not None:
             status = replace(report, seconds=report.seconds + life.silent_s)
         else:
