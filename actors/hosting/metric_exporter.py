@@ -28,7 +28,6 @@ class MetricExporter:
         self._made(metric).inc(more, tags={"pipeline": self._pipeline, **labels})
 
     def set_to(self, metric: Metric, value: float, **labels: str) -> None:
-        """Sets a gauge."""
         self._made(metric).set(value, tags={"pipeline": self._pipeline, **labels})
 
     def observe(self, metric: Metric, value: float, **labels: str) -> None:

@@ -83,9 +83,7 @@ class Events(Protocol):
     """A source's queue of events, and the bucket that they are about."""
 
     @property
-    def queue_url(self) -> str:
-        """The queue."""
-        ...
+    def queue_url(self) -> str: ...
 
     def watch(self, path_filter: PathFilter) -> EventWatch:
         """The decisions about when the queue is asked."""

@@ -92,7 +92,6 @@ class LanceStateStore(HeadSwapStore):
 
     @property
     def location(self) -> Location:
-        """The root."""
         return self._root
 
     @property

@@ -58,7 +58,6 @@ class LocalFile:
 
     @property
     def is_directory(self) -> bool:
-        """True for a directory."""
         return S_ISDIR(self.mode)
 
     @property

@@ -29,9 +29,7 @@ class Host(Protocol):
     """A process, as an ownership needs it."""
 
     @property
-    def identity(self) -> ProcessIdentity:
-        """This process."""
-        ...
+    def identity(self) -> ProcessIdentity: ...
 
     def has_ended(self, process: ProcessIdentity) -> bool:
         """True if a process has ended for certain; False if it lives, or cannot be seen from here."""

@@ -35,7 +35,6 @@ class ProcessIdentity:
 
     @classmethod
     def current(cls) -> ProcessIdentity:
-        """This process."""
         state = _state_and_start("self")
         start = 0 if state is None else state[1]
         return cls(socket.gethostname(), os.getpid(), start, _boot_id(), _pid_namespace())

@@ -69,7 +69,6 @@ class Directory:
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Directory:
-        """The directory from the fields of its row."""
         return cls(tuple(Piece(**each) for each in row["pieces"]), tuple(row["counts"]))
 
     def to_delta(self) -> Delta:

@@ -30,7 +30,6 @@ class FragmentsOfVersions:
         self._last: Fragments | None = None
 
     def of(self, dataset: lance.LanceDataset) -> Fragments:
-        """The fragments of a version."""
         last = self._last
         if last is None or last.version != dataset.version:
             last = self._last = self._read(dataset)

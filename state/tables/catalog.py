@@ -76,7 +76,6 @@ class Catalog:
 
     @property
     def gate(self) -> Gate:
-        """The gate of the root."""
         return gate_of(self.expectations.values())
 
     def readers(self, names: Collection[str]) -> set[str]:

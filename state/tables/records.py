@@ -26,7 +26,7 @@ class ViewVersion:
         distinct_version: the version of that dataset.
         reflects_epoch: for a view that is recomputed as a whole: the epoch of the rows that it shows.
         pinned_epoch: for a backfill: the last epoch of the earlier rows that it reads.
-        progress: see `noted`; for a view that is recomputed as a whole, and for stored rows, the versions they were
+        progress: see `noted`; for a view that is recomputed as a whole, and for stored rows, the data they were
             made from.
     """
 
