@@ -124,7 +124,7 @@ class EpochCollector:
             epoch.aligned_s = now_s
         elif report.actor == self._materializer:
             epoch.materialized_s = now_s
-            return
+            return  # its time is the phase `spark`; `collected_s` has the other actors
         epoch.collected_s[report.actor] = now_s - epoch.injected_s
 
     def in_flight(self) -> list[EpochInFlight]:
@@ -144,6 +144,7 @@ class EpochCollector:
         if not self._open or len(self._open[0].reports) < len(self._open[0].actors):
             return None
         epoch = self._open.popleft()
+        # In a fixed order: the commit must not depend on the order in which the reports have come.
         reports = [epoch.reports[actor] for actor in sorted(epoch.reports)]
         materialized = epoch.reports[self._materializer]
         return CollectedEpoch(

@@ -74,7 +74,7 @@ class EpochCommits:
             News of columns that are left out, and the commit if one is under way now.
         """
         if epoch.barrier.kind is BarrierKind.INITIAL:
-            return []
+            return []  # no message of this attempt precedes it
         unmatched = [each for report in epoch.reports.values() for each in report.unmatched]
         new = self._catalog.put_unmatched(unmatched)
         instructions: list[CoordinateInstruction] = [ReportUnmatched(each) for each in new]

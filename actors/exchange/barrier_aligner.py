@@ -42,6 +42,7 @@ class BarrierAligner:
             return []
         passed: list[Message] = []
         self._drain(edge, passed)
+        # A loop: the inputs may hold later barriers already, and the last message completes several alignments then.
         while self._barrier is not None and len(self._blocked) == len(self._held):
             passed.append(self._barrier)
             self._change_edges(self._barrier)

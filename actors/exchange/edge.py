@@ -36,7 +36,7 @@ class Outlet:
     def may_send(self, nbytes: int) -> bool:
         """True if the credit is enough.  A message larger than the whole credit passes when the edge is empty."""
         if self._credit_bytes is None or self._in_flight_bytes == 0:
-            return True
+            return True  # else a block that is larger than the whole credit would wait for ever
         return self._in_flight_bytes + nbytes <= self._credit_bytes
 
     def reserve(self, nbytes: int) -> None:

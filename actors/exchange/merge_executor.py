@@ -63,6 +63,7 @@ class MergeExecutor:
         blocks, self._blocks = self._blocks, {}
         corrections, self._corrections = tuple(self._corrections), []
         bad, self._bad_records = self._bad_records, Counter()
+        # The credit stays taken after the delivery: the blocks are in the object store until Spark has read them.
         held: dict[str, int] = {}
         for block in (block for group in blocks.values() for block in group):
             held[block.origin] = held.get(block.origin, 0) + block.nbytes

@@ -123,8 +123,8 @@ class RunClient:
 
     def vacuum(self) -> Vacuumed:
         """Folds, expires and vacuums everything that can be, now."""
-        gone: Vacuumed = _answer(lambda: ray.get(self._coordinator.vacuum.remote()))
-        return gone
+        vacuumed: Vacuumed = _answer(lambda: ray.get(self._coordinator.vacuum.remote()))
+        return vacuumed
 
     def views_declared(
         self, *, sources: Set[str], new_views: bool, columns: Mapping[str, Sequence[str]], backfilling: bool
@@ -147,6 +147,7 @@ class RunClient:
 
     def next_epoch(self, timeout_s: float) -> EpochBlocks | None:
         """The next epoch for the materializer, or None if none comes in that time."""
+        # A call without an answer is kept: its answer is an epoch, which no other call would get.
         if self._next is None:
             self._next = self._merger.take.remote()
         ready, _ = ray.wait([self._next], timeout=timeout_s)

@@ -76,6 +76,7 @@ class SeenNames:
         where = [Clue("deleted_epoch", is_set=True)]
         unread = pa.array([encode_key(*each) for each in self.unread], pa.binary())
         for rows in store.slices("ledger", where=where, fields=["source", "path", "version"]):
+            # A queued file is read again, and `_absent` has the unread ones.
             deleted = rows.filter(pc.invert(pc.is_in(rows["key"], value_set=self.queued)))
             deleted = deleted.filter(pc.invert(pc.is_in(deleted["key"], value_set=unread)))
             for source in self.sources:

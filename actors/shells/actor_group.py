@@ -125,6 +125,7 @@ class ActorGroup:
             seen: the names that were handed on, which the list actors, or the name actors, get before.
         """
         await self._hand_names(seen)
+        # Every call is made before the first answer is awaited: the actors start at the same time.
         call = self._runtime.call
         calls = [
             call(self.merger, MergerShell.connect, {}),

@@ -124,7 +124,7 @@ class HandledFiles:
             try:
                 create_dataset(self._location, table)
                 return
-            except CommitRefusedError:
+            except CommitRefusedError:  # another process has created it since `_opened`
                 dataset = open_dataset(self._location)
         try:
             written = lance.write_dataset(table, dataset, mode="append", storage_options=lance_options(self._location))
@@ -223,6 +223,7 @@ class HandledFiles:
             count = dataset.count_rows()
             if count == start:
                 return [], start
+            # With fewer rows than before it is another record, which is read from its start.
             rows = dataset.scanner(offset=start if start < count else 0, scan_in_order=True).to_table()
         except (OSError, ValueError, RuntimeError) as error:
             raise storage_error(error, self._location) from None
@@ -274,4 +275,5 @@ def _keys(rows: pa.Table) -> list[tuple[str, bytes]]:
 
 
 def _last_outcomes(rows: pa.Table) -> dict[tuple[str, bytes], Outcome]:
+    # The rows are in the order of their commits, so the last row of a key wins.
     return dict(zip(_keys(rows), rows["outcome"].to_pylist(), strict=True))
