@@ -81,6 +81,11 @@ SCHEMA_MUTANTS = (
         shown_by="tests/actors/reading/test_file_columns.py",
     ),
     Mutant(
+        "a column that files lack is not reported in the commit of their rows",
+        "actors/coordination/epoch_commits.py",
+        (("for each in report.unmatched]", "for each in report.unmatched if not each.is_missing]"),),
+    ),
+    Mutant(
         "the bytes of a column with a dot in its name are not fetched",
         "actors/formats/parquet/bounds.py",
         (("range(1, len(parts) + 1)", "range(1, 2)"),),

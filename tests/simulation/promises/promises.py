@@ -24,6 +24,7 @@ from tests.simulation.promises.epoch_checker import EpochChecker
 from tests.simulation.promises.expiry_checker import ExpiryChecker
 from tests.simulation.promises.file_checker import FileChecker
 from tests.simulation.promises.gate_checker import GateChecker
+from tests.simulation.promises.lacked_columns import check_lacked_columns
 from tests.simulation.promises.outside.delivery_checker import DeliveryChecker
 from tests.simulation.promises.outside.exit_checker import ExitChecker
 from tests.simulation.promises.outside.kept_file_checker import KeptFileChecker
@@ -290,6 +291,7 @@ class Promises:
         record = self._epochs.check(number, version, self.pinned(number))
         tables = FileTables.of(version)
         self._quarantine.check(tables)
+        check_lacked_columns(tables)
         self._commands.check(tables, version.head, record)
         self._transitions.check(tables)
         self._removals.check(tables)

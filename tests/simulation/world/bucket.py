@@ -17,7 +17,7 @@ from state.errors import StorageUnavailableError
 from state.places.marker import MARKER
 from state.tables.fingerprint import delivery_fingerprint, version_fingerprint
 from tests.simulation.world.event_queue import EventQueue
-from tests.simulation.world.file_rows import FileRows, Span, event_time_us
+from tests.simulation.world.file_rows import LACKED, FileRows, Span, event_time_us, lacks_column
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,8 @@ class Content:
         spans = tuple(Span(file, before + 1, after) for before, after in itertools.pairwise(borders))
         spans = tuple(span for span in spans if span.start < span.end)
         high = max((event_time_us(file, span.end - 1) for span in spans), default=None)
-        return Rows(FileRows(spans, columns), start, bad, event_high=high)
+        missing = (LACKED,) if lacks_column(file[1]) else ()
+        return Rows(FileRows(spans, columns), start, bad, missing=missing, event_high=high)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,10 @@ _AT = "@"
 SCHEMA = pa.schema([("x", pa.timestamp("us"))])
 """The column `x` is the event time of a row, of a source with one."""
 
+LACKED = "lacked"
+"""A column that some files lack."""
+_LACKING = 4
+
 RowsByFile: TypeAlias = Mapping[FileKey, tuple[int, ...]]
 """File version → positions of its ingested rows, ascending, without bad records."""
 
@@ -39,6 +43,11 @@ def event_time_us(file: FileKey, row: int) -> int:
     if at:
         return int(time_us) + row
     return _SPREAD_US * (1 + crc32(repr(file).encode()) % _PLACES) + row
+
+
+def lacks_column(path: str) -> bool:
+    """True for the files that lack the column `LACKED`: a quarter of all."""
+    return crc32(path.encode()) % _LACKING == 0
 
 
 class FileRows:
