@@ -125,7 +125,12 @@ def _suggestion(error: Exception) -> str:
 def _arguments_of_values(method: Callable[..., object]) -> Mapping[str, str]:
     """Argument of a public class that a parameter takes → its spelling."""
     found: dict[str, str] = {}
-    for parameter, kind in get_type_hints(method).items():
+    try:
+        hints = get_type_hints(method)
+    except NameError:
+        # A type is imported only for type checkers.
+        return found
+    for parameter, kind in hints.items():
         for value in get_args(kind):
             if is_dataclass(value) and isinstance(value, type) and value.__name__ in slackwater.__all__:
                 for each in fields(value):

@@ -26,6 +26,7 @@ from tests.slackwater.commands.bad_files import BAD, BadFiles, progress
         (("rescale", "ROOT", "8-2"), "the fewest and the most"),
         (("rescale", "ROOT", "many"), "'many' is not a valid number of fetch actors"),
         (("retry", "ROOT", "--view", "v", "--source", "s"), "give one or the other"),
+        (("retry", "ROOT", "--view", "v", "--file", ""), "give one or the other"),
         (("vacuum", "ROOT", "--keep-epochs", "0"), "at least the last epoch"),
         (("vacuum", "ROOT", "--keep-s", "-1"), "not below zero"),
         (("pause",), "root"),
