@@ -44,7 +44,7 @@ def freshness(column: str, *, within: Duration) -> Freshness:
         within: the largest time from the newest value of the column to the epoch, such as `"2 hours"`.
 
     Raises:
-        SettingsError: `within` is no duration above 0.
+        SettingsError: `within` is not a duration above 0.
     """
     return Freshness(column, within)
 

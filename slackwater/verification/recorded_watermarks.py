@@ -155,7 +155,7 @@ def _ttl_us(view: CatalogView) -> int | None:
     try:
         return microseconds("ttl", found[1])
     except SettingsError:
-        raise CannotComputeError(f"the root has its time to live as {found[1]!r}, which is no duration") from None
+        raise CannotComputeError(f"invalid time to live in the root: {found[1]!r}") from None
 
 
 def _lost(num_late: int) -> CannotComputeError:

@@ -3,7 +3,7 @@
     corrections                     old and new rows of replaced and removed files
     change_set                      what leaves a view and what comes, by the keys of its rows
     parents                         the views that others read, in one epoch, and where their rows are
-    sides ── joined_positions       the rows of a side of a join, or below a window, by the hash of their key
+    sides ── joined_positions       join state: the rows of one side, or below a window, by the hash of their key
     └─ rows_before ── memory_tier   those before the epoch; the hottest ones are kept in this process (cached_rows)
     leaf_queries                    the queries of operators, made once
     equal_rows                      which of equal rows leave or stay, for rows without a key

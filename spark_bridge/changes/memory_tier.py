@@ -130,7 +130,7 @@ class MemoryTier:
     ones, but only if their look-ups in the dataset have taken as long as their reading will.
 
     Args:
-        max_bytes: the bound of all kept rows together; 0 keeps none.
+        max_bytes: the bound of all cached rows together; 0 caches no rows.
         thread: reads the rows; None for a thread of its own.
     """
 
@@ -142,12 +142,12 @@ class MemoryTier:
 
     @property
     def nbytes(self) -> int:
-        """Size of the kept rows in bytes, with those that are being read."""
+        """Size of the cached rows in bytes, with rows that are being read."""
         return sum(use.size.nbytes for use in self._kept.values())
 
     @property
     def sizes(self) -> dict[str, KeptSize]:
-        """Path of a dataset → the size of its kept rows, with those that are being read."""
+        """Path of a dataset → the size of its cached rows, with rows that are being read."""
         with self._lock:
             return {use.path: use.size for use in self._kept.values()}
 

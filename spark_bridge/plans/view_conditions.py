@@ -59,7 +59,7 @@ class Freshness:
         within: a duration.
 
     Raises:
-        SettingsError: `within` is no duration above 0.
+        SettingsError: `within` is not a duration above 0.
     """
 
     column: str

@@ -202,7 +202,7 @@ class ViewDefinition:
         """`ttl` in microseconds.
 
         Raises:
-            ViewError: it is no duration.
+            ViewError: invalid duration.
         """
         if self.ttl is None:
             return None

@@ -500,7 +500,7 @@ def test_a_view_that_is_dropped_and_added_again_has_all_rows(simulated: Simulate
 def test_a_view_that_fails_over_a_row_is_stale_however_the_run_dies(simulated: Simulated, view: str) -> None:
     for who in ("materializer", "coordinator"):
         story = [START, file("a"), CAUGHT_UP, file("b", fails=view, kill_row=1), SECONDS(2), CRASH(who), file("c")]
-        # The second process declares a late view, too.
+        # The second process adds a view, too.
         for outcome in simulated(*story, KILL, START, backfill=True, full_view=True, materialize=True):
             assert outcome.failed_views == {view}
             assert outcome.statuses == {f"s/{name}": ("done",) for name in "abc"}, "no file is blamed"

@@ -1,4 +1,4 @@
-"""Random graphs of views equal Spark's answers at every epoch: new files, corrections, late views, crashes."""
+"""Random graphs of views equal Spark's answers at every epoch: new files, corrections, views added later, crashes."""
 
 from __future__ import annotations
 

@@ -196,4 +196,4 @@ def _number(text: str, limit: str) -> float:
     try:
         return float(limit.replace(",", ""))
     except ValueError:
-        raise SettingsError(f"alert {text!r}: {limit!r} is no number; write one, as in 'bad records > 100'") from None
+        raise SettingsError(f"alert {text!r}: invalid number {limit!r}; write it as in 'bad records > 100'") from None

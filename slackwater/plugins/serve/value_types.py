@@ -457,7 +457,7 @@ def _decimal_type(text: str) -> str:
     try:
         _, digits, exponent = Decimal(text).as_tuple()
     except ArithmeticError:
-        raise SqlError("22P02", "a parameter of type numeric is no number") from None
+        raise SqlError("22P02", "invalid number in a parameter of type numeric") from None
     if not isinstance(exponent, int):
         return "DOUBLE"  # NaN or infinity
     scale = max(0, -exponent)

@@ -194,7 +194,7 @@ class Followed:
             self.thread.run()
 
 
-def test_kept_rows_are_those_before_the_epoch_whenever_they_were_read() -> None:
+def test_cached_rows_are_those_before_the_epoch_whenever_they_were_read() -> None:
     view = Followed()
     assert view.epoch(10) is None
     view.thread.run()

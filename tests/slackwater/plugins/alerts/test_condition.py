@@ -100,7 +100,7 @@ def test_a_root_without_an_epoch_tells_nothing() -> None:
         ("quarantine files > 0", r"did you mean 'quarantined files > NUMBER'\? the conditions are: lag > DURATION, "),
         ("lag > soon", r"alert 'lag > soon'.*give a duration such as \"10 minutes\""),
         ("lag < 5 minutes", r"did you mean 'lag > DURATION'"),
-        ("bad records > many", r"'many' is no number; write one, as in 'bad records > 100'"),
+        ("bad records > many", r"invalid number 'many'; write it as in 'bad records > 100'"),
         ("", "the conditions are"),
     ],
 )

@@ -208,7 +208,7 @@ def test_kept_rows_of_another_version_are_not_used(local_spark: SparkSession, tm
 
 
 @pytest.mark.more
-def test_an_epoch_gives_spark_the_kept_rows_and_the_changed_ones(local_spark: SparkSession, tmp_path: Path) -> None:
+def test_an_epoch_gives_spark_the_cached_rows_and_the_changed_ones(local_spark: SparkSession, tmp_path: Path) -> None:
     with scans():
         graph = ViewGraph(local_spark, tmp_path, [LARGEST])
         graph.correct({("t", "many"): with_numbers(*range(1000))})
@@ -218,7 +218,9 @@ def test_an_epoch_gives_spark_the_kept_rows_and_the_changed_ones(local_spark: Sp
 
 
 @pytest.mark.more
-def test_groups_above_a_limit_are_computed_again_from_the_kept_rows(local_spark: SparkSession, tmp_path: Path) -> None:
+def test_groups_above_a_limit_are_computed_again_from_the_cached_rows(
+    local_spark: SparkSession, tmp_path: Path
+) -> None:
     greatest = ViewDefinition("v", f"SELECT k, max(i) AS m, count(*) AS n FROM ({LARGEST.query}) GROUP BY k")
     graph = ViewGraph(local_spark, tmp_path, [greatest])
     with scans() as made:
