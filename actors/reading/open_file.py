@@ -17,7 +17,7 @@ from actors.formats.salvage import too_many_bad
 from actors.objects.object_file import ObjectFile
 from actors.reading.file_columns import FileColumns
 from actors.rows import Offset, Rows
-from actors.schemas.conform import names_text
+from actors.schemas.column_names import names_text
 from actors.schemas.safe_types import without_marks
 from actors.settings import ReadLimits
 from actors.sources.source import SourceDefinition

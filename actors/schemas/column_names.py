@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from actors.file_errors import UnreadableFile
+from actors.file_errors import UnreadableFile, one_line
 
 NameRule: TypeAlias = Literal["any_case", "exact"]
 """The match of the columns of files with those of their source: in any case, as in Spark and DuckDB, or by equal names.
@@ -16,6 +16,8 @@ NameRule: TypeAlias = Literal["any_case", "exact"]
 Sources of earlier versions match by equal names."""
 
 RESERVED_PREFIX = "__sw_"
+_SHOWN_NAMES = 5
+_NAME_CHARACTERS = 60
 _FOLDS: Mapping[NameRule, Callable[[str], str]] = {"any_case": str.lower, "exact": str}
 _UNSTORABLE = str.maketrans(dict.fromkeys(".`\0", "_"))
 _UNSTORABLE_FIELD = str.maketrans("\0", "_")
@@ -94,13 +96,19 @@ def source_names(
         elif len(same) > 1:
             # Columns of one name are read if the source has each of them, by the names that they were given.
             if matching and not known.issuperset(unique[position] for position in same):
-                raise UnreadableFile(_ambiguous(spellings, matching[0]))
+                raise UnreadableFile(
+                    f"the columns {names_text(spellings)} of the file match column {names_text(matching)} of the "
+                    "source; rename them"
+                )
         else:
             position = same[0]
             if not matching and fold(unique[position]) not in positions:
                 matching = of_source.get(fold(unique[position]), [])
             if len(matching) > 1:
-                raise UnreadableFile(f"column {spellings[0]!r} of the file matches {' and '.join(matching)}; rename it")
+                raise UnreadableFile(
+                    f"column {names_text(spellings)} of the file matches the columns {names_text(matching)} of the "
+                    "source; rename it"
+                )
             if matching:
                 found[position] = matching[0]
     return found
@@ -116,12 +124,17 @@ def renamed_columns(names: Sequence[str], given: Sequence[str]) -> tuple[tuple[s
     return tuple((name, new) for name, new in zip(names, given, strict=True) if name.lower() != new.lower())
 
 
-def _ambiguous(spellings: Sequence[str], column: str) -> str:
-    *first, last = (f"{each!r}" for each in spellings)
-    return f"the columns {', '.join(first)} and {last} of the file match column {column!r} of the source; rename them"
+def names_text(names: Sequence[str]) -> str:
+    """The first of some names of columns, for a message; with quotes around one that begins or ends with a space."""
+    shown = ", ".join(_shown(name) for name in names[:_SHOWN_NAMES])
+    return (shown + (", …" if len(names) > _SHOWN_NAMES else "")) or "no columns"
+
+
+def _shown(name: str) -> str:
+    return one_line(name if name and name == name.strip() else repr(name), _NAME_CHARACTERS)
 
 
 def _usable(name: str, position: int) -> str:
     if not name.strip():
         return f"_c{position}"
-    return f"_{name}" if name.startswith(RESERVED_PREFIX) else name
+    return f"_{name}" if name.lower().startswith(RESERVED_PREFIX) else name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -13,13 +12,12 @@ import pyarrow.compute as pc
 import pyarrow.types as kinds
 
 from actors.file_errors import UnreadableFile, one_line
-from actors.schemas.column_names import NameRule, source_names
+from actors.schemas.column_names import NameRule, names_text, source_names
 from actors.schemas.safe_types import is_open, safe_type, without_marks
 from state.errors import SchemaError
 
 _MAX_PRECISION = 38
 _INT64_DIGITS = 19
-_NAME_CHARACTERS = 60
 _BELOW_MICROSECONDS = r"(:\d\d\.\d{6})\d+"
 _ZEROS_BELOW_MICROSECONDS = r"(:\d\d\.\d{6})0+($|[^0-9])"
 _LOST_DIGITS = re.compile(rf"{_BELOW_MICROSECONDS}|timestamp\[ns.* would lose data")
@@ -158,12 +156,6 @@ def _has_text(found: pa.DataType) -> bool:
     except SchemaError:
         return False
     return not kinds.is_nested(safe) and not kinds.is_binary(safe)
-
-
-def names_text(names: Sequence[str]) -> str:
-    """The first of some names of columns, for a message."""
-    shown = ", ".join(one_line(name, _NAME_CHARACTERS) for name in names[:5])
-    return (shown + (", …" if len(names) > 5 else "")) or "no columns"
 
 
 def _fits(found: pa.DataType, wanted: pa.DataType, names: NameRule, *, parse_text: bool) -> bool:

@@ -10,6 +10,7 @@ from typing_extensions import Unpack
 
 from actors.protocol.barrier import Pause, Resume, Throttle
 from actors.protocol.run_state import RunState
+from actors.schemas.column_names import names_text
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.telemetry.counted import values_of
 from slackwater.commands.operations import Operation, Result, RunMethods
@@ -310,7 +311,7 @@ class Run(RunMethods):
             if source.paused_removals
         ]
         notes += [
-            f"source {name}: files lack {', '.join(source.filled_columns)}, null in their rows; slackwater status "
+            f"source {name}: files lack {names_text(source.filled_columns)}, null in their rows; slackwater status "
             f'{root} names the first of them, and Schema(evolution="strict") quarantines such files'
             for name, source in sources.items()
             if source.filled_columns

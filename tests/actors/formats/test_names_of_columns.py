@@ -106,7 +106,7 @@ def test_of_a_large_file_too_by_the_same_requests(name: str, tmp_path: Path) -> 
 def test_two_columns_for_one_of_the_source_are_refused(name: str, names: list[str], tmp_path: Path) -> None:
     format, write = _WRITERS[name]
     file = open_written(tmp_path, write(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=names)))
-    with pytest.raises(UnreadableFile, match="of the file match column 'v' of the source; rename them"):
+    with pytest.raises(UnreadableFile, match="of the file match column v of the source; rename them"):
         list(reader_for(format).read(file, pa.schema([("v", pa.int64())])))
 
 
@@ -147,5 +147,5 @@ def test_fields_of_structs_without_a_usable_name_get_one(tmp_path: Path) -> None
     assert [field.name for field in schema.field("s").type.value_type] == ["_c0", "v", "v_1", "a.b"]
     (piece,) = reader.read(file, schema)
     assert piece.table["s"][0].as_py()[0] == {"_c0": 0, "v": 1, "v_1": 2, "a.b": 3}
-    with pytest.raises(UnreadableFile, match="'v' and 'v' of the file match column 'v'"):
+    with pytest.raises(UnreadableFile, match="columns v, v of the file match column v of"):
         list(reader.read(file, _nested(["v"]).schema))

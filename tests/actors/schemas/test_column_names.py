@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.file_errors import UnreadableFile
-from actors.schemas.column_names import RESERVED_PREFIX, renamed_columns, source_names, unique_names
+from actors.schemas.column_names import RESERVED_PREFIX, names_text, renamed_columns, source_names, unique_names
 from actors.schemas.safe_types import can_be_stored
 
 
@@ -23,7 +23,7 @@ from actors.schemas.safe_types import can_be_stored
         (["v", "v_1", "V"], ["v", "v_1", "V_2"]),
         (["a.b", "a_b"], ["a_b_1", "a_b"]),
         (["`", "\0"], ["_", "__1"]),
-        (["__sw_key"], ["___sw_key"]),
+        (["__sw_key", "__SW_key"], ["___sw_key", "___SW_key_1"]),
         ([], []),
     ],
 )
@@ -36,7 +36,7 @@ def test_a_column_without_a_usable_name_gets_one(names: list[str], unique: list[
 def test_names_are_unique_without_case_and_can_be_stored(names: list[str]) -> None:
     unique = unique_names(names)
     assert len({name.lower() for name in unique}) == len(unique) == len(names)
-    assert all(can_be_stored(name) and not name.startswith(RESERVED_PREFIX) for name in unique)
+    assert all(can_be_stored(name) and not name.lower().startswith(RESERVED_PREFIX) for name in unique)
     assert unique_names(unique) == unique
 
 
@@ -77,19 +77,19 @@ def test_a_column_has_the_name_of_the_matching_column_of_its_source(
     ],
 )
 def test_several_columns_that_match_one_are_refused(names: list[str], columns: list[str]) -> None:
-    with pytest.raises(UnreadableFile, match=r"the columns '\w+' and '\w+' of the file match column '\w+' of the sou"):
+    with pytest.raises(UnreadableFile, match=r"the columns \w+, \w+ of the file match column \w+ of the source"):
         source_names(names, columns)
 
 
 def test_a_spelling_that_matches_two_declared_columns_is_refused() -> None:
-    with pytest.raises(UnreadableFile, match="column 'NAME' of the file matches name and Name; rename it"):
+    with pytest.raises(UnreadableFile, match="column NAME of the file matches the columns name, Name of the source"):
         source_names(["NAME"], ["name", "Name"])
 
 
 def test_an_earlier_source_matches_by_equal_names() -> None:
     assert source_names(["id", "NAME", ""], ["id", "name", "_c2"], "exact") == ["id", "NAME", "_c2"]
     assert source_names(["a", "A"], ["a"], "exact") == ["a", "A_1"]
-    with pytest.raises(UnreadableFile, match="the columns 'a' and 'a' of the file match column 'a'"):
+    with pytest.raises(UnreadableFile, match="the columns a, a of the file match column a of"):
         source_names(["a", "a"], ["a"], "exact")
 
 
@@ -114,3 +114,10 @@ def test_the_columns_of_a_file_find_the_schema_that_they_suggest() -> None:
 def test_only_a_name_that_is_another_one_without_case_is_reported() -> None:
     names = ["", "Name", "v", "v"]
     assert renamed_columns(names, source_names(names, ["name", "v", "v_1"])) == (("", "_c0"), ("v", "v_1"))
+
+
+def test_a_message_has_the_first_names_in_one_short_line() -> None:
+    assert names_text(["a", " qty", ""]) == "a, ' qty', ''"
+    with pytest.raises(UnreadableFile) as raised:
+        source_names(["v\n" * 100_000] * 1_000, ["V\n" * 100_000])
+    assert len(str(raised.value)) < 1_000 and "\n" not in str(raised.value)
