@@ -112,9 +112,15 @@ class Csv:
 
 @dataclass(frozen=True, kw_only=True)
 class Json:
-    """Newline-delimited JSON files: one object a line."""
+    """JSON files: objects, one a line or over any lines, or arrays of objects.
+
+    Args:
+        raw: the name of a column with the JSON text of each record; a field of this name is not read.  None without
+            such a column.
+    """
 
     name: str = field(default="json", init=False)
+    raw: str | None = None
 
 
 DEBEZIUM_DELETED = "__op = 'd'"

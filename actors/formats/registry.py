@@ -35,7 +35,7 @@ _ALIASES = {"jsonl": "json", "ndjson": "json"}
 _READERS: Mapping[type, Callable[[Any, ReadLimits, Timestamps, NameRule], FileReader]] = {
     Parquet: lambda _, *rules: ParquetReader(*rules),
     Csv: CsvReader,
-    Json: lambda _, *rules: JsonReader(*rules),
+    Json: lambda format, limits, timestamps, names: JsonReader(limits, timestamps, names, format),
     Debezium: lambda _, *rules: DebeziumReader(*rules),
     Avro: lambda _, *rules: AvroReader(*rules),
     Orc: lambda _, *rules: OrcReader(*rules),

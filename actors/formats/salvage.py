@@ -18,7 +18,8 @@ from actors.schemas.metadata_columns import row_positions
 from actors.settings import ReadLimits
 from state.errors import SchemaError
 
-_RAW_BYTES = 64 * 1024
+RAW_BYTES = 64 * 1024
+"""The bytes of a bad record that are kept."""
 
 
 class Records(Protocol):
@@ -92,7 +93,7 @@ def salvaged(
                 continue
             if bad_before + len(bad) == limits.max_bad_records:
                 raise too_many_bad(limits.max_bad_records, reason_of(error), first_row + start) from None
-            bad.append(BadRecord(first_row + start, records.raw(start)[:_RAW_BYTES], reason_of(error)))
+            bad.append(BadRecord(first_row + start, records.raw(start)[:RAW_BYTES], reason_of(error)))
     return Rows(pa.concat_tables(good) if good else records.parse(0, 0), first_row, tuple(bad))
 
 
@@ -125,7 +126,7 @@ def set_aside(rows: Rows, records: pa.Table, is_bad: npt.NDArray[np.bool_], reas
 def row_as_json(table: pa.Table, index: int) -> bytes:
     """One row of a table as JSON, or the first 64 KiB of it."""
     row = {name: _shown(column[index]) for name, column in zip(table.column_names, table.columns, strict=True)}
-    return json.dumps(row, default=str, ensure_ascii=False).encode("utf-8", "replace")[:_RAW_BYTES]
+    return json.dumps(row, default=str, ensure_ascii=False).encode("utf-8", "replace")[:RAW_BYTES]
 
 
 def _shown(value: pa.Scalar) -> object:

@@ -6,7 +6,10 @@ import codecs
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from actors.formats.options import Csv, Json, Parquet, Text
+from actors.formats.text.json_records import begins_with_array, records
 from actors.schemas.column_names import source_names
 from actors.schemas.metadata_columns import PATH, ROW
 from actors.schemas.safe_types import is_open
@@ -37,6 +40,7 @@ _NOT_OF_DUCKDB = (
     "date_format",
     "timestamp_format",
 )
+_HEAD_BYTES = 64 * 1024
 
 
 class DuckDbFiles:
@@ -75,7 +79,7 @@ class DuckDbFiles:
         if isinstance(format, Text):
             return self._lines(path, codec)
         if isinstance(format, Json):
-            return self._objects(path, codec, all_fit)
+            return self._objects(format, path, codec, all_fit)
         if not isinstance(format, Csv):
             raise self._cannot(f"DuckDB does not read the format {format.name}")
         rows = self._records(format, path, codec)
@@ -159,19 +163,32 @@ class DuckDbFiles:
         nulls = ", ".join(map(literal, self._nulls(format)))
         return f"CASE WHEN {quoted(name)} IN ({nulls}) THEN NULL ELSE {quoted(name)} END"
 
-    def _objects(self, path: str, codec: str, all_fit: bool) -> Any:
-        fields = ", ".join(
-            f"{quoted(name)} {'VARCHAR' if kind == 'BLOB' else kind}" for name, kind in self._content.items()
-        )
+    def _objects(self, format: Json, path: str, codec: str, all_fit: bool) -> Any:
+        layout = _layout(path, codec)
+        if not all_fit and layout != "newline_delimited":
+            raise self._cannot("DuckDB skips bad records of JSON only if each is a line")
+        content = {name: kind for name, kind in self._content.items() if name != format.raw}
+        fields = ", ".join(f"{quoted(name)} {'VARCHAR' if kind == 'BLOB' else kind}" for name, kind in content.items())
+        ignored = "ignore_errors = true, " if layout == "newline_delimited" else ""
         # A value that does not fit its field, or is not an object, becomes null without an error.
+        value = f"TRY_CAST(json AS STRUCT({fields}))" if content else "NULL"
         rows = self._duckdb.sql(
-            f"SELECT json, TRY_CAST(json AS STRUCT({fields})) AS {_ROW} FROM read_json_objects({literal(path)}, "
-            f"format = 'newline_delimited', ignore_errors = true, compression = '{codec}')"
+            f"SELECT json, {value} AS {_ROW} FROM read_json_objects({literal(path)}, "
+            f"format = '{layout}', {ignored}compression = '{codec}')"
         )
         if not all_fit:
-            tests = ["json_type(json) = 'OBJECT'", *(_is_json_of(name, kind) for name, kind in self._content.items())]
-            rows = rows.filter(" AND ".join(tests))
-        return rows.project(", ".join(f"{_ROW}.{quoted(name)} AS {quoted(name)}" for name in self._content))
+            rows = rows.filter(
+                " AND ".join(
+                    ["json_type(json) = 'OBJECT'", *(_is_json_of(name, kind) for name, kind in content.items())]
+                )
+            )
+        texts = [name for name, kind in content.items() if "VARCHAR" in kind]
+        if texts and rows.filter(" OR ".join(_has_other_json(name) for name in texts)).limit(1).fetchall():
+            raise self._cannot("DuckDB does not keep the JSON text of numbers, lists and objects as it is in the file")
+        columns = {name: f"{_ROW}.{quoted(name)}" for name in content}
+        if format.raw is not None:
+            columns[format.raw] = "json::VARCHAR"
+        return rows.project(", ".join(f"{columns[name]} AS {quoted(name)}" for name in self._content))
 
     def _fits(self, found: Sequence[str]) -> str:
         """SQL condition: every value can be cast to the type of its column."""
@@ -211,13 +228,30 @@ def _is_json_of(name: str, kind: str) -> str:
     """SQL condition: a JSON value is of the kind of its column; a cast alone reads "1" as 1, and 1.5 as 2."""
     value = f"json_type(json, {literal('/' + name.replace('~', '~0').replace('/', '~1'))})"
     became = f"{_ROW}.{quoted(name)} IS NOT NULL"
-    if kind == "VARCHAR":
-        became += f" AND {value} = 'VARCHAR'"
-    elif kind in _WHOLE_NUMBERS:
+    if kind in _WHOLE_NUMBERS:
         became += f" AND {value} IN ('BIGINT', 'UBIGINT')"
     elif kind in _NO_TEXT:
         became += f" AND {value} <> 'VARCHAR'"
     return f"(coalesce({value}, 'NULL') = 'NULL' OR ({became}))"
+
+
+def _has_other_json(name: str) -> str:
+    """SQL condition: a field has a value whose JSON text DuckDB may write otherwise, or values within it."""
+    value = f"json_type(json, {literal('/' + name.replace('~', '~0').replace('/', '~1'))})"
+    return f"coalesce({value}, 'NULL') IN ('DOUBLE', 'OBJECT', 'ARRAY')"
+
+
+def _layout(path: str, codec: str) -> str:
+    """The form of a JSON file, as DuckDB names it."""
+    with pa.input_stream(path, compression=None if codec == "none" else codec) as stream:
+        head = stream.read(_HEAD_BYTES).removeprefix(codecs.BOM_UTF8)
+    if begins_with_array(head):
+        return "array"
+    found = records(head, is_start=True, is_last=False, of_array=False, are_good=False)
+    lines = [head[start:end] for start, end in zip(found.starts, found.ends, strict=True)]
+    lines_between = [head[end:start] for end, start in zip(found.ends[:-1], found.starts[1:], strict=True)]
+    is_by_lines = all(b"\n" not in line for line in lines) and all(b"\n" in gap for gap in lines_between)
+    return "newline_delimited" if is_by_lines else "unstructured"
 
 
 def quoted(name: str) -> str:

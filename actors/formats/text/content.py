@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+from collections.abc import Iterator
 
 from actors.file_errors import UnreadableFile, one_line
 from actors.formats.limits import CpuTime, Expansion
@@ -134,3 +135,16 @@ def _another_encoding(encoding: str, declared: Declared) -> str:
     if declared == "JSON":
         return f"its text is {encoding.upper()}, and JSON is UTF-8: write it again as UTF-8"
     return f'its text is {encoding.upper()}: declare the format with encoding="{encoding}"'
+
+
+def chunks(content: TextContent, nbytes: int) -> Iterator[tuple[memoryview, bool]]:
+    """Yields the parts of the text, each with True if it is the last one."""
+    chunk = content.read(nbytes)
+    while chunk:
+        try:
+            following = content.read(nbytes)
+        except UnreadableFile:
+            yield chunk, False
+            raise
+        yield chunk, not following
+        chunk = following

@@ -1,142 +1,217 @@
-"""Reader of newline-delimited JSON files."""
+"""Reader of JSON files."""
 
 from __future__ import annotations
 
-import io
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
-from itertools import islice
 
 import pyarrow as pa
 import pyarrow.types as kinds
 
-from actors.file_errors import EmptyFile
+from actors.file_errors import EmptyFile, UnreadableFile
 from actors.formats.limits import row_bytes
+from actors.formats.options import Json
+from actors.formats.pieces import pieces
 from actors.formats.salvage import with_a_record
-from actors.formats.template import ReadRequest
-from actors.formats.text.content import TextContent
+from actors.formats.template import Reader, ReadRequest
+from actors.formats.text.content import TextContent, chunks
+from actors.formats.text.json_names import AmbiguousNames, FileNames, names_of
+from actors.formats.text.json_records import begins_with_array, records
+from actors.formats.text.json_rows import Found, JsonRows, too_long
 from actors.formats.text.json_schema import inferred
-from actors.formats.text.json_text import is_too_large, parsed, reason_of
-from actors.formats.text.lines import Text, first_line_end, last_line_end, line_ends
-from actors.formats.text.rows import OpenedText, RecordReader, large_blocks
+from actors.formats.text.json_text import reason_of
+from actors.formats.text.json_values import JsonColumns
+from actors.formats.text.lines import Text
 from actors.objects.object_file import ObjectFile
 from actors.rows import Rows
+from actors.schemas.chosen_columns import without_columns
+from actors.schemas.column_names import NameRule
 from actors.schemas.conform import Timestamps, conform, lost_digits
-from actors.schemas.safe_types import safe_schema
+from actors.schemas.safe_types import suggested_schema
 from actors.settings import MIB, ReadLimits
 from state.errors import SchemaError
 
-_LOOKED_BYTES = 64 * 1024
-_LINES_LOOKED_AT = 100
+_HEAD_BYTES = 64 * 1024
+_RECORDS_LOOKED_AT = 100
 _UNEXPECTED = "unexpected field"
 
 
-class JsonReader(RecordReader):
-    """Reads files of one JSON object a line; see `FileReader`.  Empty lines are not rows."""
+class JsonReader(Reader):
+    """Reads JSON files; see `FileReader` and `json_records`.
+
+    Args:
+        limits, timestamps, names: see `Reader`.
+        format: the options of the format.
+    """
+
+    def __init__(
+        self,
+        limits: ReadLimits = ReadLimits(),
+        timestamps: Timestamps = "exact",
+        names: NameRule = "any_case",
+        format: Json = Json(),
+    ) -> None:
+        super().__init__(limits, timestamps, names)
+        self._raw = format.raw
 
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
-        if file.size:
-            parser = _Parser(pa.schema([]), self._limits, self._timestamps)
-            for block in large_blocks(TextContent(file, self._limits, declared="JSON"), parser, 8 * MIB, self._limits):
-                fields = inferred(bytes(block), self._limits)
-                if fields:
-                    return safe_schema(pa.schema(fields), null=pa.null())
-        raise EmptyFile("the file is empty and has no schema")
-
-    def _open(self, request: ReadRequest) -> OpenedText | None:
-        parser = _Parser(request.schema, self._limits, self._timestamps, request.every_column)
-        if not request.file.size:
-            return None
-        return OpenedText(
-            TextContent(request.file, self._limits, start=request.offset.anchor_byte, declared="JSON"), parser
-        )
+        fields = inferred(self._first_records(file, 8 * MIB).texts(), self._limits, self._timestamps)
+        if self._raw is not None:
+            fields = [*(field for field in fields if field.name != self._raw), pa.field(self._raw, pa.string())]
+        if not fields:
+            raise EmptyFile("the file is empty and has no schema")
+        return suggested_schema(pa.schema(fields))
 
     def _rows(self, request: ReadRequest) -> Iterator[Rows]:
-        return with_a_record(super()._rows(request), partial(self.infer_schema, request.file))
+        return with_a_record(self._read(request), partial(self.infer_schema, request.file))
+
+    def _read(self, request: ReadRequest) -> Iterator[Rows]:
+        file, anchor = request.file, request.offset.anchor_byte
+        parser = _Parser(request, self._limits, self._timestamps, self._names, self._raw, self._head)
+        if not file.size:
+            return
+        content = self._content(file, anchor)
+        of_array = begins_with_array(self._head(file)) if anchor else None
+        rows = JsonRows(content, parser, self._limits, of_array=of_array, is_start=not anchor)
+        parts = rows.parts(request.offset, request.piece_bytes)
+        try:
+            # All columns are parsed: each of them makes a record good or bad.
+            yield from content.cpu.pausing(pieces(parts, request.piece_bytes, request.columns))
+        except AmbiguousNames as error:
+            reason = str(error)
+        else:
+            return
+        raise UnreadableFile(reason)
+
+    def _content(self, file: ObjectFile, start: int = 0) -> TextContent:
+        return TextContent(file, self._limits, start=start, declared="JSON")
+
+    def _head(self, file: ObjectFile) -> bytes:
+        """The first bytes of the text, up to the begin of a value at least."""
+        content, text = self._content(file), b""
+        while len(text) < _HEAD_BYTES or begins_with_array(text) is None:
+            chunk = content.read(max(_HEAD_BYTES, len(text)))
+            if not chunk:
+                break
+            text += chunk
+        return text
+
+    def _first_records(self, file: ObjectFile, block_bytes: int) -> Found:
+        """The records at the begin of a file: of its first block that ends a record.
+
+        Raises:
+            UnreadableFile: the content is damaged, or a record is too long.
+        """
+        text = b""
+        for chunk, is_last in chunks(self._content(file), block_bytes) if file.size else ():
+            text += chunk
+            of_array = begins_with_array(text) or False
+            shown = records(text, is_start=True, is_last=is_last, of_array=of_array, are_good=False)
+            if len(shown.starts):
+                return Found(text, shown.starts, shown.ends)
+            if shown.error is not None:
+                raise UnreadableFile(shown.error.reason, 1)
+            if len(text) > self._limits.max_record_bytes:
+                raise too_long(self._limits)
+        raise EmptyFile("the file is empty and has no schema")
 
 
 class _Parser:
-    """A `RecordParser`.
+    """A `JsonParser`.
 
     Args:
-        every_column: see `FileReader.read`; without it the first lines show the extra columns.
+        request: the request for the rows of a file.
+        raw: the column with the JSON text of each record; None without one.
+        head: the first bytes of the text of a file.
     """
 
-    first_end, last_end, ends = staticmethod(first_line_end), staticmethod(last_line_end), staticmethod(line_ends)
-
     def __init__(
-        self, schema: pa.Schema, limits: ReadLimits, timestamps: Timestamps, every_column: bool = False
+        self,
+        request: ReadRequest,
+        limits: ReadLimits,
+        timestamps: Timestamps,
+        names: NameRule,
+        raw: str | None,
+        head: Callable[[ObjectFile], bytes],
     ) -> None:
-        self._schema, self._limits, self._timestamps = schema, limits, timestamps
-        self._every_column, self._is_strict = every_column, True
-        self._looked_bytes = 0
-        self.others: tuple[pa.Field, ...] = ()
-        self.missing: tuple[str, ...] = ()  # of lines, not of files
-        self._text_schema = pa.schema([pa.field(f.name, _text_type(f.type, f.name, timestamps)) for f in schema])
+        self._file, self._head = request.file, head
+        self._schema, self._limits, self._timestamps, self._rule = request.schema, limits, timestamps, names
+        self._every_column, self._is_strict, self._is_looked = request.every_column, True, False
+        self._others: tuple[pa.Field, ...] = ()
+        if raw is not None and request.schema.field(raw).type != pa.string():
+            raise SchemaError(f"column {raw}: Json(raw={raw!r}) is the JSON text of the record; declare it as a string")
+        self._raw, self._content = raw, without_columns(request.schema, () if raw is None else (raw,))
+        self._names: FileNames | None = None
+        self._columns = JsonColumns(self._content, timestamps)
+        self.needs_bounds = raw is not None and raw in request.wanted.names
         # A row of three characters is a null in every column.
-        self.most_records = max(1, limits.max_batch_bytes // max(1, row_bytes(schema)))
-
-    def is_row(self, record: bytes) -> bool:
-        return bool(record.strip())
+        self.most_records = max(1, limits.max_batch_bytes // max(1, row_bytes(request.schema)))
 
     def parse(self, text: Text) -> pa.Table:
-        return conform(self._looked_at(text), self._schema, parse_text=True, timestamps=self._timestamps)
+        return self._with_raw(self._conformed(text), None)
 
-    def _looked_at(self, text: Text) -> pa.Table:
-        """The rows of whole records; extra columns are noted."""
-        if self._every_column or self._looked_bytes < _LOOKED_BYTES:
-            self._looked_bytes += len(text)
-            if self._is_strict:
-                try:
-                    return parsed(text, self._text_schema, "error")
-                except pa.ArrowInvalid as error:
-                    # Arrow tells at no cost that extra columns exist; their names and types cost a parse.
-                    if _UNEXPECTED not in str(error):
-                        raise
-            self._look(bytes(text))
-        return parsed(text, self._text_schema)
-
-    def _look(self, text: bytes) -> None:
-        lines = io.BytesIO(text)
-        names = _names(lines if self._every_column else islice(lines, _LINES_LOOKED_AT), self._limits)
-        unknown = [name for name in names if name not in self._schema.names]
-        # An extra field may be inside a struct: Arrow would then report it for every block.
-        self._is_strict = bool(unknown)
-        found = inferred(text, self._limits) if unknown and self._every_column else []
-        others = {field.name: field for field in self.others} | dict.fromkeys(unknown)
-        typed = others | {field.name: field for field in found if not kinds.is_null(field.type)}
-        self.others = tuple(typed[name] or pa.field(name, pa.null()) for name in others)
+    def parse_found(self, found: Found) -> pa.Table:
+        return self._with_raw(self._conformed(found.whole), found)
 
     def reason(self, error: Exception) -> str:
         return lost_digits(reason_of(error))
 
+    def completed(self, rows: Rows) -> Rows:
+        others, renamed = self._others, self._names.renamed if self._names else ()
+        return replace(rows, others=others, renamed=renamed) if others or renamed else rows
 
-def _names(lines: Iterable[bytes], limits: ReadLimits) -> list[str]:
-    """The names of the fields of the objects, in the order of their appearance; other lines are skipped.
+    def _with_raw(self, table: pa.Table, found: Found | None) -> pa.Table:
+        if self._raw is None:
+            return table
+        texts = pa.nulls(table.num_rows, pa.string()) if found is None else pa.array(found.texts(), pa.binary())
+        if len(texts) != table.num_rows:
+            raise UnreadableFile(f"{len(texts)} records are {table.num_rows} rows")
+        return table.add_column(
+            self._schema.names.index(self._raw), self._schema.field(self._raw), texts.cast(pa.string())
+        )
 
-    So are lines that would take more memory than `max_batch_bytes`.
-    """
-    names: dict[str, None] = {}
-    for line in lines:
-        if is_too_large(line, limits):
-            continue
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            names.update(dict.fromkeys(value))
-    return list(names)
+    def _conformed(self, text: Text) -> pa.Table:
+        table = self._looked_at(text)
+        table = self._names.merged(table) if self._names else table
+        return conform(table, self._content, parse_text=True, timestamps=self._timestamps, names=self._rule)
 
+    def _looked_at(self, text: Text) -> pa.Table:
+        """The rows of whole records; extra columns are noted."""
+        if self._is_strict and self._columns.are_of_arrow:
+            try:
+                return self._columns.parse(text, "error")
+            except pa.ArrowInvalid as error:
+                # Arrow reports at no cost that extra columns exist; their names and types cost a parse.
+                if _UNEXPECTED not in str(error):
+                    raise
+        if not self._is_looked:
+            self._look_at_head()
+        if self._every_column:
+            self._look_at_all(bytes(text))
+        return self._columns.parse(text)
 
-def _text_type(kind: pa.DataType, column: str, timestamps: Timestamps) -> pa.DataType:
-    """The type that Arrow parses from JSON for a type; `conform` converts the rest."""
-    if kinds.is_map(kind):
-        raise SchemaError(f"column {column}: a JSON object is read as a struct, not as {kind}; name its fields")
-    if kinds.is_struct(kind):
-        return pa.struct([pa.field(f.name, _text_type(f.type, f"{column}.{f.name}", timestamps)) for f in kind])
-    if kinds.is_list(kind):
-        return pa.list_(_text_type(kind.value_type, f"{column}.element", timestamps))
-    is_cut = kinds.is_timestamp(kind) and timestamps == "truncate"
-    return pa.string() if kind == pa.date32() or is_cut else kind
+    def _look_at_head(self) -> None:
+        """Finds how the file spells the columns of the source, and its extra columns."""
+        self._is_looked, self._is_strict = True, self._every_column
+        head = self._head(self._file)
+        shown = records(head, is_start=True, is_last=False, of_array=begins_with_array(head) or False, are_good=False)
+        found = Found(head, shown.starts, shown.ends).between(0, _RECORDS_LOOKED_AT)
+        self._names = FileNames(self._content.names, self._rule, names_of(found.texts(), self._limits))
+        self._columns = JsonColumns(self._names.in_file(self._content), self._timestamps)
+        self._others = tuple(pa.field(name, pa.null()) for name in self._names.others)
+
+    def _look_at_all(self, text: bytes) -> None:
+        """Finds the extra columns of all records of a text, with their types."""
+        shown = records(text, is_start=True, is_last=True, of_array=False, are_good=True)
+        texts = Found(text, shown.starts, shown.ends).texts()
+        known = self._names.of_source if self._names else frozenset(self._content.names)
+        unknown = [name for name in names_of(texts, self._limits) if name not in known]
+        # An extra field may be inside a struct: Arrow would then report it for every block.
+        self._is_strict = bool(unknown)
+        found = inferred(texts, self._limits, self._timestamps) if unknown else []
+        others = {field.name: field for field in self._others} | dict.fromkeys(unknown)
+        typed = others | {
+            field.name: field for field in found if field.name in others and not kinds.is_null(field.type)
+        }
+        self._others = tuple(typed[name] or pa.field(name, pa.null()) for name in others)

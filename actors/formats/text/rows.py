@@ -15,7 +15,7 @@ from actors.file_errors import UnreadableFile
 from actors.formats.pieces import pieces
 from actors.formats.salvage import WRONG, salvaged
 from actors.formats.template import Reader, ReadRequest
-from actors.formats.text.content import TextContent
+from actors.formats.text.content import TextContent, chunks
 from actors.formats.text.lines import Text
 from actors.rows import Offset, Rows
 from actors.settings import ReadLimits
@@ -127,7 +127,7 @@ def whole_records(
         UnreadableFile: a record is longer than `max_record_bytes`.
     """
     begun = _BegunRecord(parser, limits.max_record_bytes)
-    for chunk, is_last in _chunks(content, min(block_bytes, limits.max_record_bytes)):
+    for chunk, is_last in chunks(content, min(block_bytes, limits.max_record_bytes)):
         if begun:
             if (ended := begun.grow(chunk)) is None:
                 continue
@@ -222,19 +222,6 @@ def large_blocks(
         raise
     if together:
         yield memoryview(b"".join(together))
-
-
-def _chunks(content: TextContent, nbytes: int) -> Iterator[tuple[memoryview, bool]]:
-    """Yields the parts of the text, each with True if it is the last one."""
-    chunk = content.read(nbytes)
-    while chunk:
-        try:
-            following = content.read(nbytes)
-        except UnreadableFile:
-            yield chunk, False
-            raise
-        yield chunk, not following
-        chunk = following
 
 
 def _at_most(block: memoryview, parser: RecordParser) -> Iterator[memoryview]:
