@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -35,6 +36,15 @@ from state.errors import SchemaError
 _HEAD_BYTES = 64 * 1024
 _RECORDS_LOOKED_AT = 100
 _UNEXPECTED = "unexpected field"
+_REMEDIES = (
+    (re.compile(r"to int\d+, couldn't parse:-?\d{19,20}$"), "declare the column as decimal(20, 0)"),
+    (re.compile(r"to int\d+, couldn't parse:-?\d{21,38}$"), "declare the column as decimal(38, 0)"),
+    (re.compile(r"to int\d+, couldn't parse:-?\d+$"), "declare the column as a wider type, or as a string"),
+    (re.compile(r"to int\d+, couldn't parse:"), "declare the column as double or decimal"),
+    (re.compile(r"to decimal\S+ \S+: .* requires scale"), "declare the column with a larger scale"),
+    (re.compile(r"\) changed from .* to"), "declare the column as a string for the JSON text of its values"),
+)
+"""Faults of a record, and the declaration that reads it."""
 
 
 class JsonReader(Reader):
@@ -72,8 +82,10 @@ class JsonReader(Reader):
         if not file.size:
             return
         content = self._content(file, anchor)
-        of_array = begins_with_array(self._head(file)) if anchor else None
-        rows = JsonRows(content, parser, self._limits, of_array=of_array, is_start=not anchor)
+        # The first bytes may be a byte order mark.
+        is_start = anchor <= self._content(file).position if anchor else True
+        of_array = None if is_start else begins_with_array(self._head(file)[0])
+        rows = JsonRows(content, parser, self._limits, of_array=of_array, is_start=is_start)
         parts = rows.parts(request.offset, request.piece_bytes)
         try:
             # All columns are parsed: each of them makes a record good or bad.
@@ -87,15 +99,15 @@ class JsonReader(Reader):
     def _content(self, file: ObjectFile, start: int = 0) -> TextContent:
         return TextContent(file, self._limits, start=start, declared="JSON")
 
-    def _head(self, file: ObjectFile) -> bytes:
-        """The first bytes of the text, up to the begin of a value at least."""
+    def _head(self, file: ObjectFile) -> tuple[bytes, bool]:
+        """The first bytes of the text, up to the begin of a value at least; True if they are the whole text."""
         content, text = self._content(file), b""
         while len(text) < _HEAD_BYTES or begins_with_array(text) is None:
             chunk = content.read(max(_HEAD_BYTES, len(text)))
             if not chunk:
-                break
+                return text, True
             text += chunk
-        return text
+        return text, False
 
     def _first_records(self, file: ObjectFile, block_bytes: int) -> Found:
         """The records at the begin of a file: of its first block that ends a record.
@@ -123,7 +135,7 @@ class _Parser:
     Args:
         request: the request for the rows of a file.
         raw: the column with the JSON text of each record; None without one.
-        head: the first bytes of the text of a file.
+        head: the first bytes of the text of a file, and True if they are the whole text.
     """
 
     def __init__(
@@ -133,7 +145,7 @@ class _Parser:
         timestamps: Timestamps,
         names: NameRule,
         raw: str | None,
-        head: Callable[[ObjectFile], bytes],
+        head: Callable[[ObjectFile], tuple[bytes, bool]],
     ) -> None:
         self._file, self._head = request.file, head
         self._schema, self._limits, self._timestamps, self._rule = request.schema, limits, timestamps, names
@@ -155,7 +167,9 @@ class _Parser:
         return self._with_raw(self._conformed(found.whole), found)
 
     def reason(self, error: Exception) -> str:
-        return lost_digits(reason_of(error))
+        reason = lost_digits(reason_of(error))
+        remedy = next((remedy for fault, remedy in _REMEDIES if fault.search(reason)), None)
+        return reason if remedy is None else f"{reason}; {remedy}"
 
     def completed(self, rows: Rows) -> Rows:
         others, renamed = self._others, self._names.renamed if self._names else ()
@@ -167,12 +181,16 @@ class _Parser:
         texts = pa.nulls(table.num_rows, pa.string()) if found is None else pa.array(found.texts(), pa.binary())
         if len(texts) != table.num_rows:
             raise UnreadableFile(f"{len(texts)} records are {table.num_rows} rows")
+        if not self._content.names:
+            return pa.Table.from_arrays([texts.cast(pa.string())], schema=self._schema)
         return table.add_column(
             self._schema.names.index(self._raw), self._schema.field(self._raw), texts.cast(pa.string())
         )
 
     def _conformed(self, text: Text) -> pa.Table:
         table = self._looked_at(text)
+        if not self._content.names:
+            return table
         table = self._names.merged(table) if self._names else table
         return conform(table, self._content, parse_text=True, timestamps=self._timestamps, names=self._rule)
 
@@ -194,8 +212,9 @@ class _Parser:
     def _look_at_head(self) -> None:
         """Finds how the file spells the columns of the source, and its extra columns."""
         self._is_looked, self._is_strict = True, self._every_column
-        head = self._head(self._file)
-        shown = records(head, is_start=True, is_last=False, of_array=begins_with_array(head) or False, are_good=False)
+        head, is_whole = self._head(self._file)
+        of_array = begins_with_array(head) or False
+        shown = records(head, is_start=True, is_last=is_whole, of_array=of_array, are_good=False)
         found = Found(head, shown.starts, shown.ends).between(0, _RECORDS_LOOKED_AT)
         self._names = FileNames(self._content.names, self._rule, names_of(found.texts(), self._limits))
         self._columns = JsonColumns(self._names.in_file(self._content), self._timestamps)

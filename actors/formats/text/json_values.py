@@ -115,7 +115,7 @@ class JsonColumns:
             return table
         columns = {name: table.column(name) for name in self._arrow_schema.names}
         if self._times_schema.names:
-            times = parsed(_ZEROS.sub(rb"\1", text), self._times_schema)
+            times = parsed(_ZEROS.sub(rb"\1", bytes(text)), self._times_schema)
             columns |= {name: times.column(name) for name in self._times_schema.names}
         wanted = [name for name in self._apart if not kinds.is_null(self._schema.field(name).type)]
         if wanted:

@@ -102,9 +102,7 @@ def test_what_is_inferred(tmp_path: Path) -> None:
         (b'{"t":"2026-01-01T00:00:00"}\n{"t":null,"T":4}\n', {"t": "timestamp[us]", "T_1": "int64"}),
     ],
 )
-def test_lines_that_are_no_objects_show_nothing(
-    content: bytes, columns: Mapping[str, str], tmp_path: Path
-) -> None:
+def test_lines_that_are_no_objects_show_nothing(content: bytes, columns: Mapping[str, str], tmp_path: Path) -> None:
     schema = JsonReader().infer_schema(open_written(tmp_path, content))
     assert {field.name: str(field.type) for field in schema} == columns
 
