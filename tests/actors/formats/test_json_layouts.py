@@ -158,10 +158,10 @@ def _outcome(directory: Path, content: bytes, offset: Offset, block_bytes: int, 
     return found, None, anchors
 
 
-@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.more) for seed in range(4, 40))])
+@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.more) for seed in range(2, 40))])
 def test_damage_has_the_same_outcome_in_blocks_of_any_size_and_at_any_offset(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
-    for _ in range(50):
+    for _ in range(40):
         content, raw = _damaged(rng), rng.random() < 0.3
         rows, error, _ = _outcome(tmp_path, content, Offset(), 1_000_000, raw)
         assert [*rows] == [*range(len(rows))]

@@ -242,6 +242,6 @@ def test_the_search_for_bad_records_ends_with_the_cpu_time_of_the_file(tmp_path:
     names = [f"column{number}" for number in range(3_000)]
     lines = [json.dumps(dict.fromkeys(names[number : number + 3], "x")) for number in range(2_000)]
     schema = pa.schema([(name, pa.int64()) for name in names])
-    limits = ReadLimits(max_cpu_s_per_mib=1)
+    limits = ReadLimits(max_cpu_s_per_mib=0.3)
     with pytest.raises(UnreadableFile, match="max_cpu_s_per_mib"):
         list(JsonReader(limits).read(open_written(tmp_path, "\n".join(["{}", *lines]).encode()), schema))
