@@ -15,7 +15,8 @@ Invariants:
   store passes through unchanged.
 * `ReadLimits` bound the memory and the CPU time that a file can take, whatever its bytes are.
 
-Face: `options` (the options of a format), `reader` (the protocols), `registry` (names and readers), `limits`.
+Face: `options` (the options of a format), `reader` (the protocols), `registry` (names and readers), `limits`,
+`json_layout` (for other readers of JSON).
 `template` has the common steps of the readers; a format fills in how its files are opened and decoded.
 `avro/`, `orc/`, `parquet/` and `text/` are the insides of the readers; `salvage` finds the bad records of a block.
 """

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from actors.formats.json_layout import JsonLayout, json_layout
 from actors.formats.options import Csv, Json, Parquet, Text
-from actors.formats.text.json_records import begins_with_array, records
 from actors.schemas.column_names import source_names
 from actors.schemas.metadata_columns import PATH, ROW
 from actors.schemas.safe_types import is_open
@@ -41,6 +41,7 @@ _NOT_OF_DUCKDB = (
     "timestamp_format",
 )
 _HEAD_BYTES = 64 * 1024
+_LAYOUTS: Mapping[JsonLayout, str] = {"lines": "newline_delimited", "array": "array", "objects": "unstructured"}
 
 
 class DuckDbFiles:
@@ -182,7 +183,7 @@ class DuckDbFiles:
                     ["json_type(json) = 'OBJECT'", *(_is_json_of(name, kind) for name, kind in content.items())]
                 )
             )
-        texts = [name for name, kind in content.items() if "VARCHAR" in kind]
+        texts = [name for name, kind in content.items() if kind == "VARCHAR"]
         if texts and rows.filter(" OR ".join(_has_other_json(name) for name in texts)).limit(1).fetchall():
             raise self._cannot("DuckDB does not keep the JSON text of numbers, lists and objects as it is in the file")
         columns = {name: f"{_ROW}.{quoted(name)}" for name in content}
@@ -236,22 +237,15 @@ def _is_json_of(name: str, kind: str) -> str:
 
 
 def _has_other_json(name: str) -> str:
-    """SQL condition: a field has a value whose JSON text DuckDB may write otherwise, or values within it."""
+    """SQL condition: a field has a value whose JSON text DuckDB may write otherwise."""
     value = f"json_type(json, {literal('/' + name.replace('~', '~0').replace('/', '~1'))})"
     return f"coalesce({value}, 'NULL') IN ('DOUBLE', 'OBJECT', 'ARRAY')"
 
 
 def _layout(path: str, codec: str) -> str:
-    """The form of a JSON file, as DuckDB names it."""
+    """The layout of a JSON file, as DuckDB names it."""
     with pa.input_stream(path, compression=None if codec == "none" else codec) as stream:
-        head = stream.read(_HEAD_BYTES).removeprefix(codecs.BOM_UTF8)
-    if begins_with_array(head):
-        return "array"
-    found = records(head, is_start=True, is_last=False, of_array=False, are_good=False)
-    lines = [head[start:end] for start, end in zip(found.starts, found.ends, strict=True)]
-    lines_between = [head[end:start] for end, start in zip(found.ends[:-1], found.starts[1:], strict=True)]
-    is_by_lines = all(b"\n" not in line for line in lines) and all(b"\n" in gap for gap in lines_between)
-    return "newline_delimited" if is_by_lines else "unstructured"
+        return _LAYOUTS[json_layout(stream.read(_HEAD_BYTES))]
 
 
 def quoted(name: str) -> str:

@@ -13,8 +13,8 @@ end of the array.  The rest is bad records:
 * Text that begins no record is bad up to the end of its line, in an array up to the end of the element.
 * An object whose brackets close within its line is one record, good or bad.
 * An object over several lines that cannot go on (a bracket opens where JSON allows none), or has no end in the file,
-  ends before the next line that begins with an object and is not indented further: a line that was cut off does not
-  take the following lines with it.
+  ends before the next line that is not indented further and begins with neither a closing bracket nor a comma: a line
+  that was cut off does not take the following lines with it.
 
 The records depend on the text from their begin on, and on nothing before: blocks of any size have the same records.
 """
@@ -188,11 +188,11 @@ class _Search:
         return end
 
     def _add_broken(self, start: int) -> int | None:
-        """Adds an object that cannot go on: up to the next line that begins with an object, see above."""
+        """Adds an object that cannot go on, up to the next line of its indent, see above."""
         line = self.text.rfind(b"\n", 0, start) + 1
         begins_line = (line or self.is_start) and not self.text[line:start].strip()
         indent = start - line if begins_line else 0
-        found = re.compile(rb"\n[ \t]{0,%d}(?=\{)" % min(indent, 1000)).search(self.text, start)
+        found = re.compile(rb"\n[ \t]{0,%d}(?=[^ \t\r\n}\],])" % min(indent, 1000)).search(self.text, start)
         if found is not None:
             return self._add(start, self._stripped(start, found.start()))
         if self.is_last:
