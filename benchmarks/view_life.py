@@ -47,7 +47,7 @@ def staged_bytes() -> Iterator[list[int]]:
         written.append(rows.nbytes)
         return write_fragments(rows, *args, **options)
 
-    with patch("spark_bridge.datasets.view_table.write_fragments", counted):
+    with patch("spark_bridge.datasets.dataset_writer.write_fragments", counted):
         yield written
 
 

@@ -25,9 +25,10 @@ from spark_bridge.changes.memory_tier import KeptSize, MemoryTier
 from spark_bridge.changes.parents import Parents
 from spark_bridge.changes.rows_before import RowsBefore
 from spark_bridge.changes.view import ShownView
+from spark_bridge.datasets.dataset_paths import empty_path
 from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.datasets.later_commits import LaterCommits
-from spark_bridge.datasets.view_table import ViewTable, empty_path
+from spark_bridge.datasets.view_table import ViewTable
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.current_rows import RowKeys
 from spark_bridge.engine.session.spark_jobs import SparkJobs

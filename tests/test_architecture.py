@@ -47,6 +47,7 @@ _MAY_REMOVE = {
     "slackwater/running/corrections.py: StaticTable(location, name).replace(rows)": "a version of a static table",
     "spark_bridge/datasets/result_rows.py: table.replace(...)": "a version of a dataset",
     "spark_bridge/datasets/view_table.py: self.replace(...)": "a version of a dataset",
+    "spark_bridge/datasets/view_table.py: self._writer.replace(rows)": "a version of a dataset",
 }
 
 # These rooms host plain classes on Ray and Spark.

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from spark_bridge.changes.change_set import ChangeLog, Parent
 from spark_bridge.changes.memory_tier import MemoryTier
-from spark_bridge.datasets.view_table import look_up
+from spark_bridge.datasets.look_ups import look_up
 from spark_bridge.work_cost import count
 from state.tables.epoch_trace import WorkCost
 from state.tables.records import ViewVersion

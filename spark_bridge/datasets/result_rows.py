@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from actors.schemas.ddl import quoted_name
-from spark_bridge.datasets.view_table import NewRows, ViewTable
+from spark_bridge.datasets.dataset_writer import NewRows
+from spark_bridge.datasets.view_table import ViewTable
 from spark_bridge.engine.catalyst.arrow_frames import table_of_frame
 from state.lance.lance_access import lance_options
 from state.location import Location

@@ -13,8 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from actors.schemas.ddl import quoted_name
+from spark_bridge.datasets.dataset_paths import view_path
 from spark_bridge.datasets.result_rows import Result, replace_by_result
-from spark_bridge.datasets.view_table import ViewTable, view_path
+from spark_bridge.datasets.view_table import ViewTable
 from spark_bridge.engine.catalyst.arrow_frames import frame_of_table, spark_schema
 from spark_bridge.engine.catalyst.current_rows import RowKeys
 from spark_bridge.ingest.dataset_frame import frame_of_dataset

@@ -11,9 +11,11 @@ from pyspark.sql import DataFrame
 
 from spark_bridge.changes.change_set import ChangeLog
 from spark_bridge.datasets.added_rows import AddedRows
+from spark_bridge.datasets.dataset_paths import view_path
+from spark_bridge.datasets.dataset_writer import NewRows
 from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.datasets.result_rows import Result, append_result, create_of_result
-from spark_bridge.datasets.view_table import NewRows, ViewTable, view_path
+from spark_bridge.datasets.view_table import ViewTable
 from spark_bridge.engine.catalyst.carried_column import with_carried_column
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.trees import Plan

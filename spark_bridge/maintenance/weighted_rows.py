@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 
 from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.changes.equal_rows import without
+from spark_bridge.datasets.dataset_writer import NewRows, has_rows
 from spark_bridge.datasets.result_rows import Result, new_rows
-from spark_bridge.datasets.view_table import NewRows, has_rows
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.maintenance.parent_rows import ParentRows
 from spark_bridge.maintenance.row_view import RowQuery, RowView

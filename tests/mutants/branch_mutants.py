@@ -128,7 +128,7 @@ BRANCH_MUTANTS = (
     ),
     Mutant(
         "rows of another dataset are compacted",
-        "spark_bridge/datasets/view_table.py",
+        "spark_bridge/datasets/dataset_upkeep.py",
         (("any(file.base_id is not None for file", "any(file.base_id == -1 for file"),),
         shown_by="tests/spark_bridge/datasets/test_cloned_table.py",
     ),

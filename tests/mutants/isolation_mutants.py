@@ -152,13 +152,13 @@ ISOLATION_MUTANTS = (
     ),
     Mutant(
         "rows that cannot be written end the epoch",
-        "spark_bridge/datasets/view_table.py",
-        (("if _is_of_rows(error, self._location):", "if _is_of_rows(error, self._location) and not rows:"),),
+        "spark_bridge/datasets/dataset_writer.py",
+        (("if is_of_rows(error, self._location):", "if is_of_rows(error, self._location) and not rows:"),),
         shown_by=f"{_ISOLATED}::test_rows_that_cannot_be_written_stop_their_view_and_a_store_that_fails_ends_the_epoch",
     ),
     Mutant(
         "a store that fails stops a view",
-        "spark_bridge/datasets/view_table.py",
+        "spark_bridge/datasets/dataset_writer.py",
         (("if isinstance(error, OSError) or isinstance(", "if isinstance("),),
         shown_by=f"{_ISOLATED}::test_rows_that_cannot_be_written_stop_their_view_and_a_store_that_fails_ends_the_epoch",
     ),

@@ -145,14 +145,14 @@ STORE_MUTANTS = (
     ),
     Mutant(
         "an upsert leaves the rows before",
-        "spark_bridge/datasets/view_table.py",
+        "spark_bridge/datasets/dataset_writer.py",
         (("updated_fragments=changed, new_fragments=new)", "new_fragments=new)"),),
         among=_ON_LANCE,
         start=157,
     ),
     Mutant(
         "a replacement of rows leaves a fragment",
-        "spark_bridge/datasets/view_table.py",
+        "spark_bridge/datasets/dataset_writer.py",
         (("removed_fragment_ids=before, new", "removed_fragment_ids=before[1:], new"),),
         among=_ON_LANCE,
         start=157,

@@ -1011,7 +1011,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "new rows never come into the index",
-        "spark_bridge/datasets/view_table.py",
+        "spark_bridge/datasets/dataset_upkeep.py",
         (('if stats["num_unindexed_rows"] < _INDEX_PIECE:', "if True:"),),
         shown_by="tests/spark_bridge/datasets/test_view_table.py",
     ),

@@ -21,7 +21,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_bridge.datasets import result_rows, view_table
+from spark_bridge.datasets import dataset_writer, result_rows
 from spark_bridge.maintenance.weighted_rows import WeightedRows
 from spark_bridge.materializer import Materializer
 from spark_bridge.operators.group.aggregate_plan import AggregatePlan
@@ -201,7 +201,7 @@ def test_rows_that_cannot_be_written_stop_their_view_and_a_store_that_fails_ends
             raise OSError("LanceError(IO): connection reset") if is_of_store else pa.ArrowInvalid("no such encoding")
         return write(rows, dataset, **options)
 
-    monkeypatch.setattr(view_table, "write_fragments", failing)
+    monkeypatch.setattr(dataset_writer, "write_fragments", failing)
     if is_of_store:
         with pytest.raises(CommitUnknownError):
             root.run(GOOD)

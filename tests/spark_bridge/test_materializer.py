@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 import spark_bridge.materializer as materializer_module
 from actors.schemas.ddl import parse_schema
-from spark_bridge.datasets import view_table
+from spark_bridge.datasets import dataset_upkeep
 from spark_bridge.maintenance.declaration import Start
 from spark_bridge.materializer import Materializer
 from spark_bridge.plans.view_definition import ViewDefinition
@@ -201,8 +201,8 @@ def test_many_views_are_tidied_as_often_as_a_few(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of twelve views is due after four epochs: one task after an epoch would leave most of them to grow."""
-    monkeypatch.setattr(view_table, "_TIDY_EVERY_COMMITS", 4)
-    monkeypatch.setattr(view_table, "_FRAGMENT_FACTOR", 2)
+    monkeypatch.setattr(dataset_upkeep, "_TIDY_EVERY_COMMITS", 4)
+    monkeypatch.setattr(dataset_upkeep, "_FRAGMENT_FACTOR", 2)
     monkeypatch.setattr(materializer_module, "_TIDYING_SHARE", 10.0)
     materializer = Materializer(local_spark, Location(str(tmp_path)))
     views = [ViewDefinition(f"v{number}", f"SELECT k, {number} AS n FROM t") for number in range(12)]

@@ -13,8 +13,9 @@ from pyspark.errors import PySparkException
 
 from spark_bridge.changes.change_set import ChangeLog, Changes, ChangeSet
 from spark_bridge.changes.view import Computed
+from spark_bridge.datasets.dataset_paths import distinct_path, state_path, view_path
 from spark_bridge.datasets.index_audit import IndexAudit
-from spark_bridge.datasets.view_table import ViewTable, distinct_path, state_path, view_path
+from spark_bridge.datasets.view_table import ViewTable
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.session.spark_errors import ends_run
 from spark_bridge.ingest.epoch_rows import EpochRows

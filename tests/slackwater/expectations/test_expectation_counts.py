@@ -14,7 +14,8 @@ import pytest
 from slackwater.expectations.expectation_counts import ExpectationCounts
 from slackwater.expectations.release import Release
 from slackwater.expectations.view_rows import StoredRows
-from spark_bridge.datasets.view_table import ViewTable, view_path
+from spark_bridge.datasets.dataset_paths import view_path
+from spark_bridge.datasets.view_table import ViewTable
 from spark_bridge.plans.view_definition import ViewDefinition
 from state.errors import DamagedStoreError, ViewFailedError
 from state.location import Location

@@ -19,7 +19,8 @@ from slackwater.reading.changes.view_changes import ViewChange
 from slackwater.reading.store import Store
 from slackwater.reading.view import View
 from slackwater.testing.servers.s3_server import S3Server
-from spark_bridge.datasets.view_table import ViewTable, view_path
+from spark_bridge.datasets.dataset_paths import view_path
+from spark_bridge.datasets.view_table import ViewTable
 from state.clock import ManualClock
 from state.lance import view_dataset
 from state.location import Location
@@ -189,7 +190,7 @@ def grow_rows(followed: Followed, random: Random, *, nested: bool, withdraw: boo
     for _ in range(EPOCHS // 2):
         if withdraw and random.random() < 0.2:
             followed.table._dataset.delete(f"n = {random.randint(0, 4)}")
-            followed._table = ViewTable.open(followed.table._location, followed.table._dataset.version)
+            followed._table = ViewTable.open(followed.table.location, followed.table._dataset.version)
         if random.random() < 0.9:
             followed.table.append(rows_of([random.randint(0, 4) for _ in range(random.randint(1, 6))], nested=nested))
         yield followed.commit()

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.joined_view import JOINED, Followed
-from spark_bridge.datasets.view_table import look_up
+from spark_bridge.datasets.look_ups import look_up
 from state.location import Location
 
 BY_CUSTOMER = "SELECT customer, region, amount FROM orders JOIN customers ON customer = id"

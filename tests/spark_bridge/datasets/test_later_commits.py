@@ -13,7 +13,7 @@ import pytest
 from lance.fragment import write_fragments
 from pyspark.sql import SparkSession
 
-from spark_bridge.datasets import later_commits, view_table
+from spark_bridge.datasets import dataset_writer, later_commits
 from spark_bridge.datasets.later_commits import LaterCommits
 from spark_bridge.datasets.view_table import ViewTable
 from spark_bridge.plans.view_definition import ViewDefinition
@@ -38,7 +38,7 @@ class Written:
             assert self.go_on.wait(60)
             return write(*arguments, **options)
 
-        patch.setattr(view_table, "write_fragments", waiting)
+        patch.setattr(dataset_writer, "write_fragments", waiting)
 
     def append(self) -> int:
         """The work of a view: tells its next version."""
@@ -135,7 +135,7 @@ def test_a_view_is_computed_while_the_one_below_is_written(
             above.set()
         return write(new, dataset, **options)
 
-    monkeypatch.setattr(view_table, "write_fragments", waiting)
+    monkeypatch.setattr(dataset_writer, "write_fragments", waiting)
     done = view.run({"t": pa.table({"k": [1, 3]}, schema=schema)})
     assert in_time == [True], "the view above does not wait for it"
     assert sorted(view.stored().to_pylist(), key=str) == [{"n": 1, "groups": 2}, {"n": 2, "groups": 1}]

@@ -11,7 +11,7 @@ import lance
 import pyarrow as pa
 import pytest
 
-from spark_bridge.datasets import view_table
+from spark_bridge.datasets import dataset_upkeep
 from spark_bridge.datasets.view_table import ViewTable
 from state.clock import ManualClock
 from state.errors import SlackwaterError
@@ -33,9 +33,9 @@ Rows = dict[str, int]
 @pytest.fixture(autouse=True)
 def small_tasks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as changed:
-        changed.setattr(view_table, "_INDEX_FROM_ROWS", 12)
-        changed.setattr(view_table, "_TIDY_EVERY_COMMITS", 3)
-        changed.setattr(view_table, "_FRAGMENT_FACTOR", 2)
+        changed.setattr(dataset_upkeep, "_INDEX_FROM_ROWS", 12)
+        changed.setattr(dataset_upkeep, "_TIDY_EVERY_COMMITS", 3)
+        changed.setattr(dataset_upkeep, "_FRAGMENT_FACTOR", 2)
         yield
 
 

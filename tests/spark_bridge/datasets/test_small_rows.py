@@ -12,8 +12,10 @@ import pyarrow as pa
 import pytest
 
 from spark_bridge.datasets import small_rows
+from spark_bridge.datasets.dataset_upkeep import _compact
 from spark_bridge.datasets.later_commits import LaterCommits
-from spark_bridge.datasets.view_table import ViewTable, look_up
+from spark_bridge.datasets.look_ups import look_up
+from spark_bridge.datasets.view_table import ViewTable
 from state.errors import CommitRefusedError
 from state.location import Location
 from state.tables.group_key import KEY_COLUMN
@@ -78,7 +80,7 @@ def test_look_ups_have_the_rows_of_the_files_after_any_change(tmp_path: Path, is
                 if n % 4 == 0:
                     table.replace(groups(taken, n))
             case "tidy":
-                table._compact()  # else due after 16 commits
+                _compact(table._dataset)  # else due after 16 commits
             case "open":
                 commits.wait_for_all()
 
@@ -137,7 +139,7 @@ def test_a_dataset_that_grows_leaves_the_memory(tmp_path: Path, monkeypatch: pyt
     for n in range(1, 6):
         table.rows_of(keys([1]), ["n"])
         table.upsert(groups([*range(50 * n, 50 * n + 100)], n))
-        assert (table._small.read(table._dataset) is None) == (n > 1)
+        assert (table._look_ups._small.read(table._dataset) is None) == (n > 1)
         assert table.rows_of(keys([50 * n]), ["n"]).column("n").to_pylist() == [n]
     assert lance.dataset(location.lance_uri).count_rows() == 350
 
@@ -154,17 +156,17 @@ def test_a_large_rest_stays_where_it_is(tmp_path: Path, monkeypatch: pytest.Monk
 def test_nested_values_are_read_from_the_files(tmp_path: Path) -> None:
     rows = pa.table({"parts": [[1], None], KEY_COLUMN: ["a", "b"]})
     table = ViewTable.create(Location(str(tmp_path / "v.lance")), rows)
-    assert table._small.read(table._dataset) is None
+    assert table._look_ups._small.read(table._dataset) is None
     assert table.rows_of(pa.array(["b"]), ["parts"]).column("parts").to_pylist() == [None]
 
 
 def test_wide_rows_are_read_from_the_files_and_by_key_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(small_rows, "_MOST_BYTES", 1_000)
     table = ViewTable.create(Location(str(tmp_path / "v.lance")), groups([*range(100)]))
-    assert table._small.read(table._dataset) is None
+    assert table._look_ups._small.read(table._dataset) is None
     monkeypatch.setattr(small_rows, "_MOST_BYTES", 1_000_000)
-    assert table._small.read(table._dataset) is None, "each time they would be read for nothing"
+    assert table._look_ups._small.read(table._dataset) is None, "each time they would be read for nothing"
     monkeypatch.setattr(small_rows, "_MOST_FILE_BYTES", 100)
     again = ViewTable.open(table.location, table.version)
-    assert again._small.read(again._dataset) is None
-    assert not again._small._is_wide
+    assert again._look_ups._small.read(again._dataset) is None
+    assert not again._look_ups._small._is_wide

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from slackwater.testing.servers.s3_server import S3Server
-from spark_bridge.datasets import view_table
+from spark_bridge.datasets import dataset_upkeep
 from spark_bridge.datasets.stored_rows import in_condition
 from spark_bridge.datasets.view_table import ViewTable
 from state.errors import CommitRefusedError, CommitUnknownError
@@ -48,7 +48,7 @@ def test_rows_are_found_by_key(tmp_path: Path, size: int) -> None:
 def test_large_view_gets_an_index_that_many_new_rows_are_found_by(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int, unindexed: range
 ) -> None:
-    monkeypatch.setattr(view_table, "_INDEX_PIECE", piece)
+    monkeypatch.setattr(dataset_upkeep, "_INDEX_PIECE", piece)
     location = Location(str(tmp_path / "v.lance"))
     table = ViewTable.create(location, groups(*range(12_000)))
     for epoch in range(70):
@@ -89,10 +89,10 @@ def test_a_dataset_that_cannot_be_compacted_is_followed_as_it_is(
 ) -> None:
     table = ViewTable.create(Location(str(tmp_path / "v.lance")), groups(*range(100)))
 
-    def failing(_: ViewTable) -> None:
+    def failing(_: object) -> None:
         raise error
 
-    monkeypatch.setattr(ViewTable, "_compact", failing)
+    monkeypatch.setattr(dataset_upkeep, "_compact", failing)
     for epoch in range(20):
         table.append(groups(1_000 + epoch))
     if ends is not None:
@@ -151,7 +151,7 @@ def test_an_index_of_files_is_added_to_a_dataset_that_has_others(
     schema = pa.schema([JOIN_FIELD, FILE_FIELD])
     rows = pa.table([range(12_000), [b"a"] * 12_000], schema=schema)
     with monkeypatch.context() as before:
-        before.setattr(view_table, "_KEYS", (JOIN_FIELD.name,))
+        before.setattr(dataset_upkeep, "_KEYS", (JOIN_FIELD.name,))
         assert ViewTable.create(location, rows).tidy()
     table = ViewTable.open(location, lance.dataset(location.lance_uri).version)
     assert table.tidy() and not table.tidy()

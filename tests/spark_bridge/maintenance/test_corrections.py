@@ -14,8 +14,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_bridge.changes.corrections import CorrectedRows
-from spark_bridge.datasets import view_table
-from spark_bridge.datasets.view_table import ViewTable
+from spark_bridge.datasets import dataset_upkeep
+from spark_bridge.datasets.dataset_writer import DatasetWriter
 from spark_bridge.ingest import dataset_frame
 from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.materializer import Materializer
@@ -94,8 +94,8 @@ def test_the_old_rows_of_a_file_are_read_without_a_scan(
 def test_rows_that_were_tidied_before_a_correction_stay(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(view_table, "_TIDY_EVERY_COMMITS", 1)
-    monkeypatch.setattr(view_table, "_FRAGMENT_FACTOR", 2)
+    monkeypatch.setattr(dataset_upkeep, "_TIDY_EVERY_COMMITS", 1)
+    monkeypatch.setattr(dataset_upkeep, "_FRAGMENT_FACTOR", 2)
     chance = random.Random(12)
     query = "SELECT k, count(*) AS n, sum(i) AS s FROM t GROUP BY k"
     view = CorrectedView(local_spark, tmp_path, ViewDefinition("v", query))
@@ -116,9 +116,9 @@ def test_a_group_is_computed_again_of_rows_whose_commit_goes_on(
     query = "SELECT k, max(i) AS m FROM (SELECT k, i FROM t UNION ALL SELECT k, i FROM u) GROUP BY k"
     view = CorrectedView(local_spark, tmp_path, ViewDefinition("v", query), ("t", "u"))
     view.correct({(source, "a"): random_rows(chance, 40) for source in "tu"}, {})
-    changed, all_rows = ViewTable._changed, CorrectedRows.all
+    changed, all_rows = DatasetWriter._changed, CorrectedRows.all
 
-    def late(table: ViewTable, *arguments: Any) -> lance.LanceDataset:
+    def late(table: DatasetWriter, *arguments: Any) -> lance.LanceDataset:
         if table.location.url.endswith(stored_rows_path("u", 1)):
             assert asked.wait(60)
             time.sleep(0.5)
@@ -128,7 +128,7 @@ def test_a_group_is_computed_again_of_rows_whose_commit_goes_on(
         asked.set()
         return all_rows(rows, *arguments)
 
-    monkeypatch.setattr(ViewTable, "_changed", late)
+    monkeypatch.setattr(DatasetWriter, "_changed", late)
     monkeypatch.setattr(CorrectedRows, "all", asking)
     view.correct({("u", "b"): random_rows(chance, 5)}, {("t", "a"): None})
     view.check()

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import udf
 
-from spark_bridge.datasets import view_table
+from spark_bridge.datasets import dataset_upkeep
 from spark_bridge.maintenance.shared_views import SharedViews
 from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.plans.view_plan import ViewPlan
@@ -193,8 +193,8 @@ def test_a_view_that_a_start_leaves_out_leaves_the_rows_to_the_other(
 def test_a_view_is_dropped_after_its_rows_were_tidied(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, views: tuple[ViewDefinition, ...]
 ) -> None:
-    monkeypatch.setattr(view_table, "_TIDY_EVERY_COMMITS", 1)
-    monkeypatch.setattr(view_table, "_FRAGMENT_FACTOR", 2)
+    monkeypatch.setattr(dataset_upkeep, "_TIDY_EVERY_COMMITS", 1)
+    monkeypatch.setattr(dataset_upkeep, "_FRAGMENT_FACTOR", 2)
     *others, dropped, left = views
     graph = _graph(local_spark, tmp_path, *views)
     for _ in range(6):

@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from slackwater.reading.store import Store
-from spark_bridge.datasets.view_table import ViewTable, view_path
+from spark_bridge.datasets.dataset_paths import view_path
+from spark_bridge.datasets.view_table import ViewTable
 from state.location import Location
 from state.tables.catalog import put_view
 from state.tables.group_key import KEY_COLUMN, group_keys
@@ -56,7 +57,7 @@ class GrowingView:
         """An epoch in which a file is replaced: some rows go, others come."""
         dataset = self.table._dataset
         dataset.delete(condition)
-        self._table = ViewTable.open(self.table._location, dataset.version)
+        self._table = ViewTable.open(self.table.location, dataset.version)
         self.table.append(rows)
         return self.commit()
 

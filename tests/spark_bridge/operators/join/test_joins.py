@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 from spark_bridge import materializer
 from spark_bridge.changes import hot_keys, memory_tier, rows_before
 from spark_bridge.changes.memory_tier import MemoryTier
-from spark_bridge.datasets.view_table import ViewTable, look_up
+from spark_bridge.datasets.look_ups import look_up
+from spark_bridge.datasets.view_table import ViewTable
 from spark_bridge.maintenance import parents_backfill
 from spark_bridge.plans.view_definition import ViewDefinition
 from state.tables.stored_rows import is_internal_view
