@@ -101,7 +101,7 @@ VIEW_MUTANTS = (
     Mutant(
         "the values of a closed window stay",
         "spark_bridge/operators/group/closing_view.py",
-        (('self._distinct.delete_where(f"{UNTIL_FIELD.name} <= {watermark}")', "pass"),),
+        (('self._tables.distinct.delete_where(f"{UNTIL_FIELD.name} <= {watermark}")', "pass"),),
         shown_by=f"{_SESSIONS_CLOSE}[hopping, distinct]",
     ),
     Mutant(
@@ -1094,14 +1094,14 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a group without a window stays open for ever",
-        "spark_bridge/query/analysis.py",
-        (("if has_grouping_sets(self._trees, aggregate):", "if False:"),),
+        "spark_bridge/query/closing.py",
+        (("if has_grouping_sets(trees, aggregate):", "if False:"),),
         shown_by="tests/spark_bridge/operators/group/test_closing_views.py::"
         "test_what_cannot_be_closed_is_refused_with_the_reason",
     ),
     Mutant(
         "a window closes at its end without the watermark of its own source",
-        "spark_bridge/query/analysis.py",
+        "spark_bridge/query/closing.py",
         (("times != {(source, column)}:", "not times:"),),
         shown_by="tests/spark_bridge/operators/group/test_closing_views.py::"
         "test_what_cannot_be_closed_is_refused_with_the_reason",
@@ -1189,22 +1189,22 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "sides that expire are shared with those that do not",
-        "spark_bridge/query/analysis.py",
+        "spark_bridge/query/row_expiry.py",
         (("identity=identity, content=None, expiry=expiry", "identity=identity, expiry=expiry"),),
         shown_by=f"{_EXPIRING}::test_rows_that_expire_are_not_shared_with_a_view_that_keeps_them",
     ),
     Mutant(
         "a view with another query goes on with the rows that are left",
-        "spark_bridge/query/analysis.py",
+        "spark_bridge/query/row_expiry.py",
         (("\\nof {whole}", ""),),
         shown_by=f"{_EXPIRING}::test_rows_that_expire_are_not_shared_with_a_view_that_keeps_them",
     ),
     Mutant(
         "rows that can be replaced expire",
-        "spark_bridge/query/analysis.py",
+        "spark_bridge/query/row_expiry.py",
         (
             (
-                "        source = time.source\n        if source in self._materialized:",
+                "        source = time.source\n        if source in self._declared.materialized:",
                 "        source = time.source\n        if False:",
             ),
         ),

@@ -13,14 +13,13 @@ from pyspark.errors import PySparkException
 
 from spark_bridge.changes.change_set import ChangeLog, Changes, ChangeSet
 from spark_bridge.changes.view import Computed
-from spark_bridge.datasets.dataset_paths import distinct_path, state_path, view_path
 from spark_bridge.datasets.index_audit import IndexAudit
-from spark_bridge.datasets.view_table import ViewTable
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.session.spark_errors import ends_run
 from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.operators.group.aggregate_plan import AggregatePlan
 from spark_bridge.operators.group.distinct_set import COUNT_FIELD
+from spark_bridge.operators.group.group_tables import GroupTables
 from spark_bridge.operators.group.merge_plan import KEY_FIELD, EpochPartials, MergedGroups
 from spark_bridge.plans.view_plan import ViewPlan
 from state.location import Location
@@ -31,12 +30,7 @@ _NO_ROWS = pa.schema([KEY_FIELD]).empty_table()
 
 
 class AggregateView:
-    """Maintains one aggregate view.
-
-    Usually the view's dataset has one row per group, with the buffers that the result does not contain as `__sw_*`
-    columns.  The buffers of all groups have a dataset of their own in two cases: a filter stands above the aggregation
-    (HAVING), so that the view's dataset has only the groups that pass; or a buffer is an object.  A view with DISTINCT
-    has a third dataset: the texts of the values that each group has seen.
+    """Maintains one aggregate view, whose datasets are `GroupTables`.
 
     Attributes:
         changes: of the view's rows, if other views read them.
@@ -57,26 +51,16 @@ class AggregateView:
         self._make_plan = partial(AggregatePlan, catalyst, plan, subtracts=plan.is_changing, counts=bool(plan.parents))
         self._plan = self._make_plan()
         self._of_earlier: AggregatePlan | None = None
-        self._path = ""
-        self._state_path: str | None = None
-        self._distinct_path: str | None = None
-        self._table: ViewTable | None = None
-        self._state: ViewTable | None = None
-        self._distinct: ViewTable | None = None
+        self._tables = GroupTables(root, plan.name)
 
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
         """Makes the datasets in the epoch that creates the view, with that epoch's groups."""
         partials = self._partials(rows)
-        merged = self._first(self._plan.merge(partials, None))
-        self._path = view_path(self._name, epoch)
-        self._table = ViewTable.create(self._root.child(self._path), merged.result)
-        if merged.state is not None:
-            self._state_path = state_path(self._name, epoch)
-            self._state = ViewTable.create(self._root.child(self._state_path), merged.state)
+        self._tables = GroupTables(self._root, self._name)
+        self._tables.add(epoch, self._first(self._plan.merge(partials, None)))
         if self._plan.has_distinct:
-            self._distinct_path = distinct_path(self._name, epoch)
-            self._distinct = ViewTable.create(self._root.child(self._distinct_path), partials.distinct)
-        return self._version(self._table)
+            self._tables.add_values(epoch, partials.distinct)
+        return self._version
 
     def _first(self, merged: MergedGroups) -> MergedGroups:
         """What the datasets begin with, of the groups of the first rows."""
@@ -84,14 +68,9 @@ class AggregateView:
 
     def open(self, version: ViewVersion) -> None:
         """Continues from a recorded version."""
-        self._path, self._state_path, self._distinct_path = version.path, version.state_path, version.distinct_path
-        self._table = ViewTable.open(self._root.child(version.path), version.version)
-        if version.state_path is not None and version.state_version is not None:
-            self._state = ViewTable.open(self._root.child(version.state_path), version.state_version)
-        if version.distinct_path is not None and version.distinct_version is not None:
-            self._distinct = ViewTable.open(self._root.child(version.distinct_path), version.distinct_version)
-        stored = self._state or self._table
-        lacks_counts = self._plan.counts and self._distinct and COUNT_FIELD.name not in self._distinct.schema.names
+        self._tables.open(version)
+        stored, distinct = self._tables.stored, self._tables.distinct
+        lacks_counts = self._plan.counts and distinct and COUNT_FIELD.name not in distinct.schema.names
         if lacks_counts or not self._plan.hidden_columns <= {*stored.schema.names}:
             # The view is older than `materialize=True` of its sources, or than the counts of values.
             self._lose_counts()
@@ -109,24 +88,17 @@ class AggregateView:
         """
         other = AggregateView(self._catalyst, self._root, before)
         other.open(version)
-        assert other._table is not None, "it is open"
         if not other._plan.subtracts:
             self._lose_counts()
         self.lacks = self._plan.missing_in(other._plan)
         groups = (self._earlier if self.lacks else self._plan).groups_of(other._plan)
-        self._path = view_path(self._name, epoch)
-        for part in (other._state or other._table).parts(other._plan.stored_columns):
-            merged = groups(part)
-            self._table = self._with(self._table, self._path, merged.result)
-            if merged.state is not None:
-                self._state_path = state_path(self._name, epoch)
-                self._state = self._with(self._state, self._state_path, merged.state)
-        if other._distinct is not None:
-            self._distinct_path = distinct_path(self._name, epoch)
-            for part in other._distinct.parts(other._distinct.schema.names):
-                self._distinct = self._with(self._distinct, self._distinct_path, part)
-        assert self._table is not None, "there is a part, with or without rows"
-        return replace(self._version(self._table), progress=version.progress)
+        self._tables = GroupTables(self._root, self._name)
+        for part in other._tables.stored.parts(other._plan.stored_columns):
+            self._tables.add(epoch, groups(part))
+        if (distinct := other._tables.distinct) is not None:
+            for part in distinct.parts(distinct.schema.names):
+                self._tables.add_values(epoch, part)
+        return replace(self._version, progress=version.progress)
 
     def _lose_counts(self) -> None:
         self._make_plan = partial(self._make_plan, subtracts=False, counts=False)
@@ -143,14 +115,6 @@ class AggregateView:
     def earlier_columns(self) -> Mapping[str, frozenset[str]]:
         """Source → the columns that `complete` needs of its rows."""
         return self._earlier.columns_reached()
-
-    def _with(self, table: ViewTable | None, path: str, rows: pa.Table) -> ViewTable:
-        """A dataset that has further rows; a new one if there is none yet."""
-        if table is None:
-            return ViewTable.create(self._root.child(path), rows)
-        if rows.num_rows:
-            table.append(rows)
-        return table
 
     def apply(self, rows: EpochRows) -> ViewVersion:
         """Merges an epoch's rows into their groups; rows that touch no group make no new version.
@@ -181,26 +145,17 @@ class AggregateView:
         return self._merge(self._earlier, self._partials(rows, self._earlier))
 
     def _merge(self, plan: AggregatePlan, partials: EpochPartials) -> ViewVersion:
-        assert self._table is not None, "create or open comes first"
         if partials.groups.num_rows == 0:
-            return self._version(self._table)
+            return self._version
         keys = partials.groups.column(KEY_COLUMN)
         stored, before = self._look_up(keys)
         merged = plan.merge(partials, stored)
-        if self._distinct is not None and partials.distinct.num_rows:
-            if self._plan.counts:
-                self._distinct.upsert(partials.distinct)
-            else:
-                self._distinct.append(partials.distinct)
-        if merged.state is not None:
-            assert self._state is not None, "buffers that are stored apart have a dataset"
-            self._state.upsert(merged.state)
+        self._tables.merge_values(partials.distinct, are_counted=self._plan.counts)
         if self._plan.has_filter:
-            self._take_out(stored.column(KEY_COLUMN), merged.result.column(KEY_COLUMN))
-        if merged.result.num_rows:
-            self._table.upsert(merged.result)
+            self._tables.delete_failing(stored.column(KEY_COLUMN), merged.result.column(KEY_COLUMN))
+        self._tables.merge(merged)
         self._note(keys, before, merged)
-        return self._version(self._table)
+        return self._version
 
     def correct(self, rows: Changes) -> ViewVersion:
         """Follows changed rows: the old ones are subtracted from their groups, and the new ones are merged.
@@ -210,10 +165,9 @@ class AggregateView:
         Raises:
             CommitRefusedError: another process has written to the view.
         """
-        assert self._table is not None, "create or open comes first"
         if not self._plan.subtracts:
             self._compute_again(rows)
-            return self._version(self._table)
+            return self._version
         try:
             self._exchange(rows)
         except (PySparkException, Py4JError) as error:
@@ -221,7 +175,7 @@ class AggregateView:
             if self._view.timestamps.are_used or ends_run(error):
                 raise
             self._compute_again(rows)
-        return self._version(self._table)
+        return self._version
 
     @property
     def computes_again(self) -> bool:
@@ -241,9 +195,8 @@ class AggregateView:
         Raises:
             CommitRefusedError: another process has written to the view.
         """
-        assert self._table is not None, "create or open comes first"
         self._compute_again(rows, new)
-        return self._version(self._table)
+        return self._version
 
     def _exchange(self, rows: Changes) -> None:
         both = rows.both(self._view, weighted=True)
@@ -255,9 +208,8 @@ class AggregateView:
             return
         stored, before = self._look_up(pa.chunked_array([keys]))
         done = self._plan.exchange(gone, new, stored)
-        if self._distinct is not None:
-            there = changed.distinct.filter(pc.greater(changed.distinct.column(COUNT_FIELD.name), 0))
-            self._distinct.exchange(changed.distinct.column(KEY_COLUMN).combine_chunks(), there)
+        there = changed.distinct.filter(pc.greater(changed.distinct.column(COUNT_FIELD.name), 0))
+        self._tables.exchange_values(changed.distinct.column(KEY_COLUMN).combine_chunks(), there)
         merged = done.merged
         if done.lost.num_rows:
             merged += self._plan.merge(self._recomputed(rows, done.lost), None)
@@ -269,7 +221,6 @@ class AggregateView:
         return self._plan.partials_of(every.frames, every.tasks, lambda keys: pa.repeat(0, len(keys)), only=groups)
 
     def _compute_again(self, rows: Changes, new: EpochRows | None = None) -> None:
-        assert self._table is not None
         both = rows.both(self._view, weighted=False)
         touched = self._plan.touched_by(both.frames, both.tasks)
         if new is not None:
@@ -277,11 +228,11 @@ class AggregateView:
         if touched.groups.num_rows == 0:
             return
         partials = self._recomputed(rows, touched.groups)
-        if self._distinct is not None and self._plan.counts:
-            values = partials.distinct.column(KEY_COLUMN).combine_chunks()
-            self._distinct.exchange(pa.concat_arrays([touched.distinct, values]).unique(), partials.distinct)
-        elif self._distinct is not None:
-            _replace_keys(self._distinct, touched.distinct, partials.distinct.column(KEY_COLUMN).combine_chunks())
+        values = partials.distinct.column(KEY_COLUMN).combine_chunks()
+        if self._plan.counts:
+            self._tables.exchange_values(pa.concat_arrays([touched.distinct, values]).unique(), partials.distinct)
+        else:
+            self._tables.replace_values(touched.distinct, values)
         keys = touched.groups.column(KEY_COLUMN)
         self._replace_groups(keys, self._plan.merge(partials, None), self._shown(keys))
 
@@ -292,12 +243,7 @@ class AggregateView:
             merged: those that are left.
             before: the rows of the view that the groups had, see `_shown`.
         """
-        assert self._table is not None
-        each_key = keys.combine_chunks()
-        if merged.state is not None:
-            assert self._state is not None, "buffers that are stored apart have a dataset"
-            self._state.exchange(each_key, merged.state)
-        self._table.exchange(each_key, merged.result)
+        self._tables.exchange(keys.combine_chunks(), merged)
         self._note(keys, before, merged)
 
     def _note(self, keys: pa.ChunkedArray, before: pa.Table, merged: MergedGroups) -> None:
@@ -307,11 +253,11 @@ class AggregateView:
     @property
     def num_rows(self) -> int:
         """Number of rows of the view."""
-        return 0 if self._table is None else self._table.num_rows
+        return self._tables.num_rows
 
     def tidy(self, audit: IndexAudit | None) -> bool:
         """See `View.tidy`."""
-        return any(table.tidy(audit) for table in (self._table, self._state, self._distinct) if table is not None)
+        return self._tables.tidy(audit)
 
     def _partials(self, rows: EpochRows, plan: AggregatePlan | None = None) -> EpochPartials:
         self._view.timestamps.set_time(rows.time_us)
@@ -319,13 +265,7 @@ class AggregateView:
 
     def _counts(self, keys: pa.Array) -> pa.Array:
         """See `spark_bridge.operators.group.aggregate_plan.Counts`."""
-        if self._distinct is None or len(keys) == 0:
-            return pa.repeat(0, len(keys))
-        seen = self._distinct.rows_of(keys, [COUNT_FIELD.name] if self._plan.counts else [])
-        at = pc.index_in(keys, value_set=seen.column(KEY_COLUMN).combine_chunks())
-        counts = seen.column(COUNT_FIELD.name) if self._plan.counts else pa.repeat(1, seen.num_rows)
-        found = counts.take(at)
-        return pc.fill_null(found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found, 0)
+        return self._tables.counts_of(keys, are_counted=self._plan.counts)
 
     def _look_up(self, keys: pa.ChunkedArray) -> tuple[pa.Table, pa.Table]:
         """The buffers of the stored ones among these groups, and the rows of the view that they have.
@@ -333,15 +273,14 @@ class AggregateView:
         The buffers have their own names, with `__sw_key` in front.
         """
         columns = self._plan.buffer_columns
-        if self._state is not None:
+        if (state := self._tables.state) is not None:
             names = [column.name for column in columns]
             shown = self._shown(keys)
-            rows = self._state.rows_of(keys.combine_chunks(), names)
+            rows = state.rows_of(keys.combine_chunks(), names)
         else:
-            assert self._table is not None
             names = [column.result_name or column.name for column in columns]
             read = dict.fromkeys([*names, *(self._view.schema.names if self.changes.is_kept else ())])
-            rows = self._table.rows_of(keys.combine_chunks(), list(read))
+            rows = self._tables.table.rows_of(keys.combine_chunks(), list(read))
             shown = rows.select([KEY_COLUMN, *self._view.schema.names]) if self.changes.is_kept else _NO_ROWS
         arrays = [rows.column(KEY_COLUMN), *[rows.column(name) for name in names]]
         return pa.table(arrays, names=[KEY_COLUMN, *[column.name for column in columns]]), shown
@@ -350,42 +289,8 @@ class AggregateView:
         """The rows of the view with these keys, with `__sw_key` in front; none if no view reads them."""
         if not self.changes.is_kept:
             return _NO_ROWS
-        assert self._table is not None
-        return self._table.rows_of(keys.combine_chunks(), self._view.schema.names)
+        return self._tables.table.rows_of(keys.combine_chunks(), self._view.schema.names)
 
-    def _take_out(self, stored: pa.ChunkedArray, passing: pa.ChunkedArray) -> None:
-        """Deletes the groups that passed the filter before and fail it now."""
-        assert self._table is not None
-        _delete(self._table, stored.filter(pc.invert(pc.is_in(stored, value_set=passing.combine_chunks()))))
-
-    def _version(self, table: ViewTable) -> ViewVersion:
-        return ViewVersion(
-            self._name,
-            self._path,
-            table.version,
-            self._state_path,
-            None if self._state is None else self._state.version,
-            self._distinct_path,
-            None if self._distinct is None else self._distinct.version,
-        )
-
-
-def _replace_keys(table: ViewTable, keys: pa.Array, present: pa.Array) -> None:
-    """Makes the table hold, of these keys, exactly the present ones."""
-    is_present = pc.is_in(keys, value_set=present)
-    _delete(table, keys.filter(pc.invert(is_present)))
-    wanted = keys.filter(is_present)
-    if len(wanted):
-        known = table.rows_of(wanted, []).column(KEY_COLUMN).combine_chunks()
-        new = wanted.filter(pc.invert(pc.is_in(wanted, value_set=known)))
-        if len(new):
-            table.append(pa.table([new], schema=pa.schema([KEY_FIELD])))
-
-
-def _delete(table: ViewTable, keys: pa.Array | pa.ChunkedArray) -> None:
-    if len(keys) == 0:
-        return
-    keys = keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
-    present = table.rows_of(keys, []).column(KEY_COLUMN)
-    if len(present):
-        table.delete(present.combine_chunks())
+    @property
+    def _version(self) -> ViewVersion:
+        return self._tables.version

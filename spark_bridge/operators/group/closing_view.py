@@ -65,7 +65,8 @@ class ClosingView(AggregateView):
     @property
     def num_open(self) -> int:
         """Number of open groups."""
-        return 0 if self._state is None else self._state.num_rows
+        state = self._tables.state
+        return 0 if state is None else state.num_rows
 
     @property
     def num_late(self) -> int:
@@ -80,9 +81,8 @@ class ClosingView(AggregateView):
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
         """Makes the datasets in the epoch that creates the view; no row of it is late."""
         super().create(epoch, rows)
-        assert self._table is not None, "it is created"
         self._close(rows)
-        return self._version(self._table)
+        return self._version
 
     def _first(self, merged: MergedGroups) -> MergedGroups:
         return MergedGroups(merged.result.schema.empty_table(), self._opened(merged))
@@ -99,11 +99,10 @@ class ClosingView(AggregateView):
         Raises:
             CommitRefusedError: another process has written to the view.
         """
-        assert self._table is not None and self._state is not None, "create or open comes first"
         if rows.frames.get(self._source) is not None:
             self._merge_in_time(rows)
         self._close(rows)
-        return self._version(self._table)
+        return self._version
 
     def take_late(self) -> list[LateRows]:
         """The late rows since the last call."""
@@ -130,14 +129,12 @@ class ClosingView(AggregateView):
 
     def _merge_in_time(self, rows: EpochRows) -> None:
         """Merges the rows of open groups into them; the others are late."""
-        assert self._state is not None
         partials = self._on_time(self._partials(rows), rows)
         if partials.groups.num_rows:
             stored, _ = self._look_up(partials.groups.column(KEY_COLUMN))
-            self._state.upsert(self._opened(self._plan.merge(partials, stored)))
-        if self._distinct is not None and partials.distinct.num_rows:
-            # Those of late rows leave when the watermark moves next.
-            self._distinct.append(partials.distinct)
+            self._open_groups.upsert(self._opened(self._plan.merge(partials, stored)))
+        # Those of late rows leave when the watermark moves next.
+        self._tables.merge_values(partials.distinct, are_counted=False)
 
     def _on_time(self, partials: EpochPartials, rows: EpochRows) -> EpochPartials:
         """The partials of the groups that are open; the rows of the others are late."""
@@ -156,10 +153,9 @@ class ClosingView(AggregateView):
         watermark = rows.watermarks.get(self._source)
         if watermark is None or (self._closed is not None and watermark <= self._closed):
             return
-        assert self._table is not None and self._state is not None
         self._closed = watermark
-        kind = self._state.schema.field(self._window).type.field("end").type
-        groups = self._state.take_where(
+        kind = self._open_groups.schema.field(self._window).type.field("end").type
+        groups = self._open_groups.take_where(
             f"{quoted_column(self._window)}.`end` {self._closes_at} {time_in_sql(watermark, kind)}"
         )
         if groups.num_rows == 0:
@@ -168,20 +164,27 @@ class ClosingView(AggregateView):
         merged = self._plan.result_of(groups)
         keys = groups.column(KEY_COLUMN)
         if merged.num_rows:
-            self._table.append(merged)
-        if self._distinct is not None:
-            self._distinct.delete_where(f"{UNTIL_FIELD.name} <= {watermark}")
+            self._tables.table.append(merged)
+        if self._tables.distinct is not None:
+            self._tables.distinct.delete_where(f"{UNTIL_FIELD.name} <= {watermark}")
         if self.changes.is_kept:
             after = merged.select([KEY_COLUMN, *self._view.schema.names])
             self.changes.note(ChangeSet(keys.combine_chunks(), after.slice(0, 0), after))
+
+    @property
+    def _open_groups(self) -> ViewTable:
+        state = self._tables.state
+        assert state is not None, "open groups are stored apart"
+        return state
 
     @property
     def _window(self) -> str:
         """The column of the state with the windows."""
         return self._plan.grouping_names[self._position]
 
-    def _version(self, table: ViewTable) -> ViewVersion:
-        return replace(super()._version(table), progress=json.dumps({"closed": self._closed, "late": self._num_late}))
+    @property
+    def _version(self) -> ViewVersion:
+        return replace(super()._version, progress=json.dumps({"closed": self._closed, "late": self._num_late}))
 
 
 class ClosingSessions(ClosingView):
@@ -216,7 +219,6 @@ class ClosingSessions(ClosingView):
 
     def _merge_in_time(self, rows: EpochRows) -> None:
         """Puts the sessions of rows that are in time together with open ones; the other rows are late."""
-        assert self._state is not None
         rows = self._without_late(rows)
         leaf = rows.frames[self._source]
         plan = self._plan if leaf is None or leaf.few is None else self._alone
@@ -224,9 +226,9 @@ class ClosingSessions(ClosingView):
         if new.num_rows == 0:
             return
         keys = new.column(KEY_COLUMN).combine_chunks().unique()
-        stored = self._state.rows_of(keys, new.schema.names).select(new.schema.names).cast(new.schema)
+        stored = self._open_groups.rows_of(keys, new.schema.names).select(new.schema.names).cast(new.schema)
         whole = together(pa.concat_tables([stored, new]), self._window, self._plan.merge_groups)
-        self._state.exchange(keys, whole)
+        self._open_groups.exchange(keys, whole)
 
     def _without_late(self, rows: EpochRows) -> EpochRows:
         """The rows that are in time; those that the view would count of the others are kept for `take_late`."""
