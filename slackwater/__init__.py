@@ -53,11 +53,10 @@ _load, __dir__, __all__ = attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> _Any:
-    try:
+    if name in __all__:
         return _load(name)
-    except AttributeError:
-        modules = () if name.startswith("_") else ("errors", "settings", "formats", "expect")
-        places = (f"slackwater.{each}" for each in modules)
-        place = next((each for each in places if name in _import_module(each).__all__), None)
-        hint = "" if place is None else f"; did you mean {place}.{name}?"
-        raise AttributeError(f"module 'slackwater' has no attribute {name!r}{hint}", name=name) from None
+    modules = () if name.startswith("_") else ("errors", "settings", "formats", "expect")
+    places = (f"slackwater.{each}" for each in modules)
+    place = next((each for each in places if name in _import_module(each).__all__), None)
+    hint = "" if place is None else f"; did you mean {place}.{name}?"
+    raise AttributeError(f"module 'slackwater' has no attribute {name!r}{hint}", name=name)

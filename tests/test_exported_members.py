@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from itertools import takewhile
+from types import ModuleType
 
 import pytest
 
@@ -54,6 +55,14 @@ def test_a_name_of_a_public_module_is_found_there(name: str, place: str) -> None
 def test_an_unknown_name_is_named() -> None:
     with pytest.raises(AttributeError, match=r"^module 'slackwater' has no attribute 'Nothing'$"):
         getattr(slackwater, "Nothing")  # noqa: B009 - a type checker knows that it has none
+
+
+def test_an_error_of_the_module_of_a_name_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = ModuleType("broken")
+    monkeypatch.delitem(vars(slackwater), "Delta", raising=False)
+    monkeypatch.setitem(sys.modules, "slackwater.plugins.publish.targets", broken)
+    with pytest.raises(AttributeError, match=r"^module 'broken' has no attribute 'Delta'$"):
+        _ = slackwater.Delta
 
 
 def test_every_error_of_the_tree_is_exported() -> None:

@@ -208,7 +208,7 @@ class RetryCommand(RootOperation[int], kind="retry"):
     ) -> Command:
         if view is None:
             return cls(**files)
-        if files != {"source": None, "file": None}:
+        if any(each is not None for each in files.values()):
             raise UsageError("--view names a view, --source and --file name files: give one or the other")
         return RetryViewCommand(view=view)
 
