@@ -8,6 +8,8 @@ from contextlib import suppress
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from actors.file_errors import UnreadableFile
+from actors.schemas.column_names import source_names
 from state.errors import CommandRefusedError, NotFoundError, SchemaError
 from state.location import Location
 from state.ownership.conditional_file import ConditionalFile, FileChangedError, ReadFile
@@ -72,7 +74,11 @@ class StaticTable:
         return stored
 
     def _fitting(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
-        """The rows with the columns of the table, in their order and types."""
+        """The rows with the columns of the table, in their order and types; names match in any case, as for files."""
+        try:
+            rows = rows.rename_columns(source_names(rows.column_names, schema.names))
+        except UnreadableFile as error:
+            raise SchemaError(f"table {self._name} cannot be replaced: {error.reason}") from None
         missing = [column for column in schema.names if column not in rows.column_names]
         more = [column for column in rows.column_names if column not in schema.names]
         if missing or more:

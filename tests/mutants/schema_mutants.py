@@ -86,6 +86,12 @@ SCHEMA_MUTANTS = (
         (("for each in report.unmatched]", "for each in report.unmatched if not each.is_missing]"),),
     ),
     Mutant(
+        "new rows of a static table match by equal names alone",
+        "slackwater/tables/static_table.py",
+        (("source_names(rows.column_names, schema.names)", 'source_names(rows.column_names, schema.names, "exact")'),),
+        shown_by="tests/slackwater/tables/test_static_table.py",
+    ),
+    Mutant(
         "the bytes of a column with a dot in its name are not fetched",
         "actors/formats/parquet/bounds.py",
         (("range(1, len(parts) + 1)", "range(1, 2)"),),

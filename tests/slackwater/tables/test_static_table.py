@@ -65,6 +65,7 @@ def test_equal_rows_are_not_written_again(location: Location) -> None:
     [
         (ROWS.drop_columns(["n"]), "rows without n: its columns are place, n"),
         (ROWS.append_column("m", [[1, 2]]), "rows with m: its columns are place, n"),
+        (ROWS.append_column("N", [[1, 2]]), "the columns n, N of the file match column n of the source; rename them"),
         (pa.table({"place": ["a"], "n": ["one"]}), "column n: string does not become int64"),
     ],
 )
@@ -75,6 +76,14 @@ def test_rows_that_do_not_fit_change_nothing(tmp_path: Path, rows: pa.Table, mes
     with pytest.raises(sw.errors.SchemaError, match=message):
         table.replace(rows)
     assert stored(location) == ROWS.to_pylist()
+
+
+def test_columns_of_the_new_rows_match_in_any_case(tmp_path: Path) -> None:
+    location = table_location(Location(str(tmp_path)), "places")
+    table = StaticTable(location, "places")
+    table.declare(ROWS)
+    table.replace(pa.table({"N": [7], "Place": ["z"]}))
+    assert stored(location) == [{"place": "z", "n": 7}]
 
 
 @pytest.mark.parametrize(
