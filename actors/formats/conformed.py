@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 
 from actors.file_errors import UnreadableFile
@@ -19,7 +21,8 @@ def conformed(
     timestamps: Timestamps,
     bad_before: int,
     limits: ReadLimits,
-    names: NameRule = "any_case",
+    names: NameRule,
+    require_time: Callable[[], None],
 ) -> Rows:
     """The records of a table in the schema of the source.
 
@@ -31,9 +34,10 @@ def conformed(
         bad_before: the number of earlier bad records of the file.
         limits: the limits of the reader; `max_bad_records` counts.
         names: the match of the fields of structs.
+        require_time: see `salvaged`.
 
     Raises:
-        UnreadableFile: a column is of another kind, or more records are bad.
+        UnreadableFile: a column is of another kind, more records are bad, or the time of the file is used up.
     """
     try:
         return Rows(conform(table, schema, timestamps=timestamps, names=names), first_row)
@@ -41,7 +45,7 @@ def conformed(
         if error.row is None:
             raise
     records = _TableRecords(table, schema, timestamps, names)
-    return salvaged(records, first_row, lambda error: getattr(error, "reason", ""), bad_before, limits)
+    return salvaged(records, first_row, lambda error: getattr(error, "reason", ""), bad_before, limits, require_time)
 
 
 class _TableRecords:

@@ -60,7 +60,12 @@ def with_a_record(pieces: Iterator[Rows], infer_schema: Callable[[], object]) ->
 
 
 def salvaged(
-    records: Records, first_row: int, reason_of: Callable[[Exception], str], bad_before: int, limits: ReadLimits
+    records: Records,
+    first_row: int,
+    reason_of: Callable[[Exception], str],
+    bad_before: int,
+    limits: ReadLimits,
+    require_time: Callable[[], None],
 ) -> Rows:
     """Parses records, and finds the bad ones by binary search.
 
@@ -70,14 +75,16 @@ def salvaged(
         reason_of: the reason of an error, in one line.
         bad_before: the number of earlier bad records of the file.
         limits: the limits of the reader; `max_bad_records` counts.
+        require_time: ends a file that takes too long, see `CpuTime.require`: each bad record costs several attempts.
 
     Raises:
-        UnreadableFile: more are bad.
+        UnreadableFile: more are bad, or the time is used up.
     """
     good: list[pa.Table] = []
     bad: list[BadRecord] = []
     runs = [(0, len(records))]
     while runs:
+        require_time()
         start, end = runs.pop()
         try:
             table = records.parse(start, end)

@@ -152,17 +152,24 @@ class TableReader(Reader, Generic[Head]):
         opened = self._opened(request.file)
         columns = _StoredColumns(opened.schema, request, self._names)
         tables = columns.named(self._tables(opened, columns.request, cpu, expansion))
-        yield from self._cut(self._conformed(tables, columns, request, expansion), request.piece_bytes, cpu)
+        yield from self._cut(self._conformed(tables, columns, request, cpu, expansion), request.piece_bytes, cpu)
 
     def _conformed(
-        self, tables: Iterator[DecodedTable], columns: _StoredColumns, request: ReadRequest, expansion: Expansion
+        self,
+        tables: Iterator[DecodedTable],
+        columns: _StoredColumns,
+        request: ReadRequest,
+        cpu: CpuTime,
+        expansion: Expansion,
     ) -> Iterator[Rows]:
         """Yields the rows from the offset, in the schema of the source."""
         wanted, start = request.wanted, request.offset.row
         others, missing, renamed = columns.others, columns.missing, columns.renamed
         num_bad = 0
         for table, first_row, anchor in tables:
-            rows = conformed(table, wanted, first_row, self._timestamps, num_bad, self._limits, self._names)
+            rows = conformed(
+                table, wanted, first_row, self._timestamps, num_bad, self._limits, self._names, cpu.require
+            )
             num_bad += len(rows.bad)
             if others or missing or renamed or anchor:
                 rows = replace(rows, anchor=anchor or rows.anchor, others=others, missing=missing, renamed=renamed)

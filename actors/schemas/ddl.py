@@ -12,6 +12,7 @@ Grammar:
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 import pyarrow as pa
@@ -71,8 +72,8 @@ def parse_schema(text: str) -> pa.Schema:
     """
     fields = _Parser(text).schema()
     names = [field.name for field in fields]
-    for name in names:
-        if names.count(name) > 1:
+    for name, count in Counter(names).items():
+        if count > 1:
             raise SchemaError(f"schema {text!r}: column {name!r} appears twice; rename one of them")
     return pa.schema(fields)
 

@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 import pyarrow.types as kinds
 
 _MAX_PRECISION = 38
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
+
+DOUBTFUL_HEADER = b"slackwater.doubtful_header"
+"""Metadata of the schema of a file whose first line names the columns, and may be a row: each of its values fits the
+type of the values below it."""
+
+
+def with_headers(shown: Mapping[str, pa.Schema]) -> Mapping[str, pa.Schema]:
+    """The schemas without those of files whose first line is a row.
+
+    A first line that may be a row is one if another file has a header, and the two have no name in common.
+
+    Args:
+        shown: path of a file → its schema.
+    """
+    headers = {
+        name.lower()
+        for schema in shown.values()
+        if DOUBTFUL_HEADER not in (schema.metadata or {})
+        for name in schema.names
+    }
+    if not headers:
+        return shown
+    return {
+        path: schema
+        for path, schema in shown.items()
+        if DOUBTFUL_HEADER not in (schema.metadata or {}) or any(name.lower() in headers for name in schema.names)
+    }
 
 
 def merged_schema(shown: Iterable[pa.Schema]) -> pa.Schema:

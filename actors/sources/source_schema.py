@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from actors.schemas.merged_schema import merged_schema
+from actors.schemas.merged_schema import merged_schema, with_headers
 from actors.schemas.metadata_columns import metadata_fields
 from actors.schemas.path_columns import path_fields
 from actors.schemas.safe_types import STORABLE_NAME, can_be_stored, is_open, open_text, safe_schema, widest_type
@@ -122,7 +122,7 @@ class SchemaSample:
 
     def schema(self) -> pa.Schema:
         """The schema of the source, of which at least one file has shown a schema."""
-        schemas = self._schemas()
+        schemas = with_headers(self._schemas())
         return kept_schema(self._source, merged_schema(schemas.values()), schemas)
 
     def _schemas(self) -> dict[str, pa.Schema]:

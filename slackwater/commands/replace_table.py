@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
+from actors.file_errors import UnreadableFile
+from actors.formats.options import Csv
+from actors.formats.registry import reader_for
+from actors.objects.object_store import ObjectStore
 from slackwater.tables.static_table import StaticTable, table_location
 from slackwater.tables.table_rows import table_rows
-from state.errors import UsageError
+from state.errors import NotFoundError, UsageError
 from state.location import Location
 
 
@@ -42,13 +45,29 @@ def _read(file: Path, schema: pa.Schema) -> pa.Table:
         if file.suffix == ".parquet":
             return pq.read_table(file)
         if file.suffix == ".csv":
-            # Inferred types would change values: 007 would be 7.
-            types = pa.csv.ConvertOptions(
-                column_types=schema, strings_can_be_null=True, quoted_strings_can_be_null=False
-            )
-            return pa.csv.read_csv(file, convert_options=types)
+            return _read_csv(file, schema)
         if file.suffix in (".json", ".jsonl"):
             return pa.json.read_json(file, parse_options=pa.json.ParseOptions(explicit_schema=schema))
-    except (OSError, pa.ArrowException) as error:
-        raise UsageError(f"{file} cannot be read: {error}") from None
+    except (OSError, pa.ArrowException, NotFoundError, UnreadableFile) as error:
+        raise UsageError(f"{file} cannot be read: {getattr(error, 'reason', error)}") from None
     raise UsageError(f"{file}: the name of the file must end with .parquet, .csv, .json or .jsonl")
+
+
+def _read_csv(file: Path, schema: pa.Schema) -> pa.Table:
+    """The rows of a CSV file, as a source reads them; a column that the table lacks has no values."""
+    store = ObjectStore(Location(str(file.parent.resolve())))
+    found = store.find(file.stem, file.name)
+    if found is None:
+        raise UnreadableFile("it does not exist")
+    parts = [schema.empty_table()]
+    missing: tuple[str, ...] = ()
+    others: tuple[pa.Field, ...] = ()
+    for rows in reader_for(Csv()).read(store.open(found), schema):
+        if rows.bad:
+            raise UnreadableFile(f"row {rows.bad[0].row + 1}: {rows.bad[0].reason}")
+        parts.append(rows.table)
+        missing, others = rows.missing, rows.others
+    table = pa.concat_tables(parts).drop_columns(list(missing))
+    for column in others:
+        table = table.append_column(column.name, pa.nulls(len(table)))
+    return table

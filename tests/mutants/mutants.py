@@ -7,6 +7,7 @@ from tests.mutants.branch_mutants import BRANCH_MUTANTS
 from tests.mutants.capability_mutants import CAPABILITY_MUTANTS
 from tests.mutants.endpoint_mutants import ENDPOINT_MUTANTS
 from tests.mutants.equality_mutants import EQUALITY_MUTANTS
+from tests.mutants.csv_mutants import CSV_MUTANTS
 from tests.mutants.file_mutants import FILE_MUTANTS
 from tests.mutants.format_mutants import FORMAT_MUTANTS
 from tests.mutants.gate_mutants import GATE_MUTANTS
@@ -893,6 +894,7 @@ MUTANTS = (
     *ENDPOINT_MUTANTS,
     *EQUALITY_MUTANTS,
     *FORMAT_MUTANTS,
+    *CSV_MUTANTS,
     *CAPABILITY_MUTANTS,
     *AFTER_COMMIT_MUTANTS,
     *FILE_MUTANTS,

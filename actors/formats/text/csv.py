@@ -26,6 +26,7 @@ from actors.objects.object_file import ObjectFile
 from actors.schemas.chosen_columns import missing_columns
 from actors.schemas.column_names import NameRule, renamed_columns, source_names, unique_names
 from actors.schemas.conform import Timestamps, lost_digits, require_common_column
+from actors.schemas.merged_schema import DOUBTFUL_HEADER
 from actors.schemas.safe_types import suggested_schema
 from actors.settings import MIB, ReadLimits
 from state.errors import SchemaError
@@ -42,8 +43,6 @@ _COUNTED_BYTES = 1 << 16
 _LINE_ENDS = b"\r\n"
 _BLANK = (b"", b"\r", b"\n")
 _DELIMITERS = ",;\t|"
-DOUBTFUL_HEADER = b"slackwater.doubtful_header"
-"""Metadata of an inferred schema whose columns may be named by the first row of a file without a header."""
 
 
 class CsvReader(RecordReader):
@@ -284,12 +283,12 @@ class _Parser:
         if _is_blank(plain):
             return self._schema.empty_table()
         try:
-            table = self._values.read(plain, has_hexadecimal=not signs.isdisjoint("xX"))
+            has_quote, has_hexadecimal = self._format.quote in signs, not signs.isdisjoint("xX")
+            table = self._values.read(plain, has_quote=has_quote, has_hexadecimal=has_hexadecimal)
         except (pa.ArrowInvalid, UnreadableFile):
             self._require_no_fault(text)
             raise
-        has_quote = self._format.quote in signs and self._records.finds_faults
-        if has_quote and plain is text and not self._is_simple(text, table):
+        if has_quote and self._records.finds_faults and plain is text and not self._is_simple(text, table):
             self._require_no_fault(text)
         if self._untyped:
             self._infer_others(plain)

@@ -52,14 +52,16 @@ class CsvValues:
             field.name for field in schema if kinds.is_integer(field.type) and field.name not in self._as_text
         ]
         self._options = self._convert_options(schema.names, self._as_text, are_quoted_null=is_old)
+        self._has_times = any(map(kinds.is_timestamp, schema.types))
         self._is_checked = any(kinds.is_decimal(kind) for kind in schema.types)
         self.texts = [field.name for field in schema if is_textual(field.type)]
         """The columns whose values are the texts of the file."""
 
-    def read(self, text: Text, *, has_hexadecimal: bool) -> pa.Table:
+    def read(self, text: Text, *, has_quote: bool, has_hexadecimal: bool) -> pa.Table:
         """The values of records.
 
         Args:
+            has_quote: False if the text has no quote.
             has_hexadecimal: False if the text has no `x` and no `X`.
 
         Raises:
@@ -68,7 +70,7 @@ class CsvValues:
         try:
             return self._typed(read_text(text, self._names, self._parsing, self._options), text, has_hexadecimal)
         except (pa.ArrowInvalid, UnreadableFile):
-            if self._is_old:
+            if self._is_old or not (has_quote or self._has_times):
                 raise
             table = self._read_with_quoted_nulls(text, has_hexadecimal)
             if table is None:

@@ -21,6 +21,8 @@ from actors.rows import Offset, Rows
 from actors.settings import ReadLimits
 
 _FIRST_LOOK_BYTES = 4096
+# A larger block is cut.
+_LARGE_BLOCKS = 4
 
 
 class RecordParser(Protocol):
@@ -105,8 +107,8 @@ def _parts(
     for block in whole_records(content, parser, block_bytes, limits):
         # Only a position in the file saves reading; a position in decompressed text does not.
         anchor = Offset(row, row, position) if content.is_as_stored else Offset()
-        for text in _at_most(block, parser):
-            rows = _parsed(text, parser, row, num_bad, limits)
+        for text in _at_most(block, parser, block_bytes):
+            rows = _parsed(text, parser, row, num_bad, limits, content)
             num_bad += len(rows.bad)
             row = rows.end_row
             if row > offset.row:
@@ -224,24 +226,40 @@ def large_blocks(
         yield memoryview(b"".join(together))
 
 
-def _at_most(block: memoryview, parser: RecordParser) -> Iterator[memoryview]:
-    """Yields a block in runs of at most `most_records` records; nearly always in one."""
-    ends = () if len(block) // 2 < parser.most_records else parser.ends(block)
-    start = 0
-    for end in [*(int(end) for end in ends[parser.most_records - 1 :: parser.most_records]), len(block)]:
-        if end > start:
-            yield block[start:end]
-        start = end
+def _at_most(block: memoryview, parser: RecordParser, block_bytes: int) -> Iterator[memoryview]:
+    """Yields a block in runs of at most `most_records` records; nearly always in one.
+
+    A quoted field that is not closed makes a block of the whole text that was searched for its end: it is cut as well.
+    """
+    most_bytes = _LARGE_BLOCKS * block_bytes
+    if len(block) // 2 < parser.most_records and len(block) <= most_bytes:
+        yield block
+        return
+    ends = parser.ends(block)
+    start = number = 0
+    while start < len(block):
+        within = int(np.searchsorted(ends, start + max(block_bytes, 1), "right"))
+        last = min(max(within, number + 1), number + parser.most_records)
+        end = int(ends[last - 1]) if last <= len(ends) else len(block)
+        yield block[start:end]
+        start, number = end, last
 
 
-def _parsed(block: memoryview, parser: RecordParser, first_row: int, bad_before: int, limits: ReadLimits) -> Rows:
+def _parsed(
+    block: memoryview,
+    parser: RecordParser,
+    first_row: int,
+    bad_before: int,
+    limits: ReadLimits,
+    content: TextContent,
+) -> Rows:
     try:
         return Rows(parser.parse(block), first_row)
     except pa.ArrowMemoryError:
         raise  # not an error of the file
     except WRONG:
         pass
-    return salvaged(_TextRecords(block, parser), first_row, parser.reason, bad_before, limits)
+    return salvaged(_TextRecords(block, parser), first_row, parser.reason, bad_before, limits, content.cpu.require)
 
 
 class _TextRecords:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -183,7 +184,8 @@ def print_answer(ask: Callable[[str], pa.Table], query: str, title: str, output:
         UsageError: as `Snapshot.sql`; or two columns have one name, and one would hide the other.
     """
     answer = ask(query)
-    twice = next((name for name in answer.column_names if answer.column_names.count(name) > 1), None)
+    counts = Counter(answer.column_names)
+    twice = next((name for name, count in counts.items() if count > 1), None)
     if twice is not None:
         raise UsageError(f"two columns of the answer are called {twice!r}: give one of them another name with AS")
     output.values(answer, title=title)

@@ -13,9 +13,11 @@ import pytest
 
 from actors.file_errors import UnreadableFile
 from actors.formats.options import Csv, Text
-from actors.formats.text.csv import DOUBTFUL_HEADER, CsvReader
+from actors.formats.text.csv import CsvReader
 from actors.rows import Offset
+from actors.schemas.merged_schema import DOUBTFUL_HEADER, with_headers
 from actors.schemas.safe_types import safe_schema
+from actors.settings import ReadLimits
 from state.errors import SettingsError
 from tests.actors.formats.written_files import bad_of, open_written, rows_of
 
@@ -255,6 +257,14 @@ def test_a_first_line_of_values_makes_the_columns_doubtful(content: str, is_doub
     assert (DOUBTFUL_HEADER in (schema.metadata or {})) is is_doubtful
 
 
+def test_a_row_as_first_line_shows_no_columns_beside_a_header(tmp_path: Path) -> None:
+    contents = {"a": b"1,alice\n2,bob\n", "b": b"id,name\n1,carol\n", "c": b"ID,2020\n1,2\n"}
+    shown = {path: CsvReader(Csv()).infer_schema(open_written(tmp_path, content)) for path, content in contents.items()}
+    assert [*with_headers(shown)] == ["b", "c"]
+    years = {path: CsvReader(Csv()).infer_schema(open_written(tmp_path, b"land,2019\nDE,5\n")) for path in "ab"}
+    assert [*with_headers(years)] == ["a", "b"]
+
+
 @pytest.mark.parametrize(
     ("content", "hint"),
     [(b"id,t\n1,Espec\xedfica\n", 'declare Csv(encoding="...")'), (b"id,t\n1;x\n", "declare Csv(delimiter=';')")],
@@ -308,3 +318,31 @@ def test_a_source_of_the_old_rules_reads_as_before(tmp_path: Path) -> None:
     old = CsvReader(Csv(null_values=("", "NA")), names="exact")
     pieces = list(old.read(open_written(tmp_path, b'id,t\n1,"NA"\n0x10,"a"b"\n2,"open\n3,x\n'), _ID_T))
     assert rows_of(pieces) == [{"id": 1, "t": None}, {"id": 16, "t": 'ab"'}, {"id": 2, "t": "open\n3,x\n"}]
+
+
+def test_the_search_for_bad_records_ends_with_the_time_of_the_file(tmp_path: Path) -> None:
+    columns = 300
+    schema = pa.schema([(f"c{number}", pa.int64()) for number in range(columns)])
+    lines = [",".join(schema.names), *(["x" + ",1" * (columns - 1)] * 200)]
+    limits = ReadLimits(max_cpu_s_per_mib=1e-3)
+    with pytest.raises(UnreadableFile, match="max_cpu_s_per_mib"):
+        list(CsvReader(Csv(), limits).read(open_written(tmp_path, "\n".join(lines).encode()), schema))
+
+
+def test_the_text_behind_an_open_quote_is_read_in_blocks(tmp_path: Path) -> None:
+    content = 'id,t\n1,"open\n' + "".join(f"{number},x\n" for number in range(2, 5_000))
+    pieces = list(CsvReader(Csv()).read(open_written(tmp_path, content.encode()), _ID_T, piece_bytes=1_000))
+    assert [row["id"] for row in rows_of(pieces)] == [*range(2, 5_000)]
+    assert [bad.row for bad in bad_of(pieces)] == [0]
+    assert max(piece.nbytes for piece in pieces) < 20_000
+
+
+def test_a_field_longer_than_the_limit_of_a_record_is_not_closed(tmp_path: Path) -> None:
+    content = 'id,t\n1,"open\n' + "2,x\n" * 100 + '3,"\n'
+    limits = ReadLimits(max_record_bytes=200)
+    for piece_bytes in (50, 8_000_000):
+        pieces = list(
+            CsvReader(Csv(), limits).read(open_written(tmp_path, content.encode()), _ID_T, Offset(), piece_bytes)
+        )
+        assert [row["id"] for row in rows_of(pieces)] == [2] * 100
+        assert [bad.row for bad in bad_of(pieces)] == [0, 101]

@@ -115,6 +115,21 @@ def test_a_source_of_an_earlier_version_keeps_its_rules(tmp_path: Path) -> None:
     assert kept_rules.to_json() == old.definition
 
 
+def test_a_csv_source_of_an_earlier_version_keeps_its_null_markers(tmp_path: Path) -> None:
+    new = declared(tmp_path, format=Csv()).sources[0]
+    nulls = ["", "NA", "NULL", "null", "NaN", "nan"]
+    options = {"name": "csv", "delimiter": ",", "quote": '"', "header": True, "null_values": nulls, "encoding": "utf-8"}
+    definition = json.dumps({"url": new.location.url, "format": options, "pattern": new.pattern}, sort_keys=True)
+    catalog = Catalog(sources={"s": CatalogSource("s", definition, _X.serialize().to_pybytes())})
+    CatalogChanges(catalog).declare(declared(tmp_path, format=Csv()), 1)
+    recorded = new.as_recorded(definition)
+    assert (recorded.format, recorded.names) == (Csv(null_values=tuple(nulls)), "exact")
+    given = declared(tmp_path, format=Csv(null_values=("",)))
+    with pytest.raises(DefinitionChangedError, match=r"format null_values was .*\"NA\".*, and is now"):
+        CatalogChanges(catalog).declare(given, 1)
+    assert new.as_recorded(new.to_json()).to_json() == new.to_json()
+
+
 def test_rows_are_kept_from_the_first_declaration_on_or_never(tmp_path: Path) -> None:
     for before, now in ((False, True), (True, False)):
         changes = kept(declared(tmp_path, materialize=before), _X)

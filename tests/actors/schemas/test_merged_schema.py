@@ -9,7 +9,7 @@ import pytest
 
 from actors.formats.options import Csv
 from actors.schemas.conform import conform
-from actors.schemas.merged_schema import common_type, merged_schema
+from actors.schemas.merged_schema import DOUBTFUL_HEADER, common_type, merged_schema
 from actors.sources.source import SchemaEvolution, SourceDefinition
 from actors.sources.source_schema import SchemaSample, addable_columns, kept_schema
 from state.errors import SchemaError
@@ -213,3 +213,10 @@ def test_only_columns_that_spark_can_have_are_added() -> None:
         pa.field("New", pa.uint16()),
     ]
     assert addable_columns(kept, others) == pa.schema([("new", pa.int32())])
+
+
+def test_a_row_as_first_line_of_a_file_names_no_columns_of_the_source() -> None:
+    sample = SchemaSample(source(), 2)
+    sample.add("a.csv", pa.schema([("1", pa.int64())], metadata={DOUBTFUL_HEADER: b"true"}))
+    sample.add("b.csv", pa.schema([("id", pa.int64())]))
+    assert sample.schema() == pa.schema([("id", pa.int64())])
