@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.mutants.after_commit_mutants import AFTER_COMMIT_MUTANTS
 from tests.mutants.branch_mutants import BRANCH_MUTANTS
 from tests.mutants.capability_mutants import CAPABILITY_MUTANTS
+from tests.mutants.csv_mutants import CSV_MUTANTS
 from tests.mutants.endpoint_mutants import ENDPOINT_MUTANTS
 from tests.mutants.equality_mutants import EQUALITY_MUTANTS
-from tests.mutants.csv_mutants import CSV_MUTANTS
 from tests.mutants.file_mutants import FILE_MUTANTS
 from tests.mutants.format_mutants import FORMAT_MUTANTS
 from tests.mutants.gate_mutants import GATE_MUTANTS
