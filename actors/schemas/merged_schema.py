@@ -16,7 +16,7 @@ type of the values below it."""
 
 
 def with_headers(shown: Mapping[str, pa.Schema]) -> Mapping[str, pa.Schema]:
-    """The schemas without those of files whose first line is a row.
+    """Leaves out the schemas of files whose first line is a row.
 
     A first line that may be a row is one if another file has a header, and the two have no name in common.
 

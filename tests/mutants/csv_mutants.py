@@ -19,7 +19,7 @@ CSV_MUTANTS = (
         shown_by=f"{_HABITS}::test_only_an_unquoted_empty_field_is_null",
     ),
     Mutant(
-        "a quoted empty field is no number",
+        "a quoted empty field in a column of numbers is a bad record",
         _VALUES,
         (("((texts, False), (others, True))", "((texts, False), (others, False))"),),
         shown_by=f"{_HABITS}::test_a_quoted_empty_field_has_no_number",
@@ -37,7 +37,7 @@ CSV_MUTANTS = (
         shown_by=f"{_HABITS}::test_an_inferred_type_keeps_every_value",
     ),
     Mutant(
-        "a large integer beside fractions is a double",
+        "a large integer in a column with fractions is a double",
         _TYPES,
         (("        if len(integers) and _integer(integers) != pa.int64():\n", "        if False:\n"),),
         shown_by=f"{_HABITS}::test_an_inferred_type_keeps_every_value",
@@ -72,7 +72,7 @@ CSV_MUTANTS = (
         shown_by=_FAULTS,
     ),
     Mutant(
-        "the end of a text shows its last record beside a fault",
+        "the end of a text shows its last record in spite of a fault",
         _RECORDS,
         ((" or behind + int(first.ends[0]) != line[0]:", ":"),),
         shown_by=_FAULTS,
