@@ -9,9 +9,10 @@ import pyarrow as pa
 
 def only_columns(schema: pa.Schema, names: Collection[str] | None) -> pa.Schema:
     """The columns of these names, in the order of the schema; None for all."""
-    if names is None or all(name in names for name in schema.names):
+    if names is None:
         return schema
-    return pa.schema([field for field in schema if field.name in names])
+    known = frozenset(names)
+    return schema if known.issuperset(schema.names) else pa.schema([field for field in schema if field.name in known])
 
 
 def missing_columns(schema: pa.Schema, names: Collection[str]) -> tuple[str, ...]:

@@ -9,16 +9,18 @@ anyway.  A chunk that is too small to hide much is not checked.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from actors.file_errors import UnreadableFile
+from actors.formats.asked_arrow import ask_arrow
 from actors.formats.limits import row_bytes
 from actors.formats.parquet.long_texts import longest_text, may_be_long
 from actors.formats.parquet.pages import Page, PageWalk, pages
-from actors.objects.ranges import Range
+from actors.objects.ranges import Range, seekable
 from actors.settings import ReadLimits
 
 # The bytes that one compressed byte can unfold to; less with most codecs.  Arrow ends the process when it is asked for
@@ -27,6 +29,10 @@ _EXPANSION = 40_000
 # The size up to which a chunk is not checked, in units of `max_batch_bytes`.
 _UNSEEN = 4
 _VALUE_BYTES = 8
+# Arrow's own, for readers that do not set another.
+_BATCH_ROWS = 1 << 16
+# The claimed size of a damaged row group: it is read together with no other.
+_ALONE_BYTES = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -51,18 +57,47 @@ class _Chunk:
             )
 
 
+class _NotRead(Exception):
+    """Arrow has accepted the metadata, and begins to read values."""
+
+
+def _probe(parquet: pq.ParquetFile, group: int, columns: list[int], batch_rows: int) -> None:
+    """Lets Arrow look at the metadata of columns where its errors are exceptions.
+
+    pyarrow ends the process when C++ refuses the metadata of a column, for example its histograms.  A reader of batches
+    looks at the same metadata before it reads their first byte, and its errors are exceptions.
+
+    Args:
+        batch_rows: 0 to read nothing; with 1 the stream of the file refuses to be read.
+
+    Raises:
+        UnreadableFile: the metadata are damaged.
+    """
+    # `ParquetFile.iter_batches` refuses 0.
+    batches = parquet.reader.iter_batches(batch_rows, [group], columns, use_threads=False)
+    with suppress(_NotRead):
+        ask_arrow(lambda: next(batches, None), f"damaged Parquet file, in row group {group}")
+
+
+def _refuse(start: int, nbytes: int) -> bytes:
+    raise _NotRead
+
+
 class ParquetBounds:
     """The bounds of the row groups of one file, over the columns that are read.
 
     Args:
+        parquet: the file.
+        size: the size of a file that is not in memory, in bytes; 0 for a file in memory.
         columns: the columns, as they are in the file.
         limits: the limits of the reader; `max_batch_bytes` counts.
 
     Attributes:
+        damaged: row group → the error in the metadata of its columns, which are not looked at.
         num_rows: row group → the number of its rows, as the footer claims it; 0 for a negative one.
     """
 
-    def __init__(self, parquet: pq.ParquetFile, columns: pa.Schema, limits: ReadLimits) -> None:
+    def __init__(self, parquet: pq.ParquetFile, size: int, columns: pa.Schema, limits: ReadLimits) -> None:
         self._metadata, self._most_bytes = parquet.metadata, limits.max_batch_bytes
         self._row_bytes = row_bytes(columns)
         schema, names = parquet.schema, frozenset(columns.names)
@@ -75,7 +110,13 @@ class ParquetBounds:
         self._texts: dict[str, list[tuple[int, int]]] = {}
         self._most_rows: dict[int, int] = {}
         self.num_rows: list[int] = []
+        self.damaged: dict[int, UnreadableFile] = {}
         self._group_bytes: list[int] = []
+        probe, batch_rows = parquet, 0
+        if size:
+            stream = seekable(size, _refuse)
+            # A stream that is not in memory would be read ahead.
+            probe, batch_rows = pq.ParquetFile(stream, metadata=self._metadata, buffer_size=1, pre_buffer=False), 1
         for group in range(self._metadata.num_row_groups):
             chunks = self._metadata.row_group(group)
             if chunks.num_columns != self._metadata.num_columns:
@@ -83,10 +124,18 @@ class ParquetBounds:
                     f"damaged Parquet file: row group {group} has {chunks.num_columns} columns, and the schema "
                     f"{self._metadata.num_columns}"
                 )
+            self.num_rows.append(max(0, chunks.num_rows))
+            try:
+                _probe(probe, group, [index for index, _, _ in read], batch_rows)
+            except UnreadableFile as error:
+                self.damaged[group] = error
+                self._group_bytes.append(_ALONE_BYTES)
+                continue
             for index, _, path in read:
                 self._judge(chunks.column(index), path, group, index)
-            self.num_rows.append(max(0, chunks.num_rows))
             self._group_bytes.append(self._bytes_of(chunks, group))
+        # Arrow divides by it.
+        parquet.reader.set_batch_size(_BATCH_ROWS)
 
     def _judge(self, chunk: pq.ColumnChunkMetaData, path: str, group: int, index: int) -> None:
         is_text = chunk.physical_type == "BYTE_ARRAY"
@@ -123,6 +172,8 @@ class ParquetBounds:
 
     def stored_bytes(self, group: int) -> int:
         """The bytes of its chunks in the file."""
+        if group in self.damaged:
+            return _ALONE_BYTES
         return sum(end - start for start, end in self._ranges.get(group, []))
 
     def most_rows(self, groups: Sequence[int]) -> int | None:

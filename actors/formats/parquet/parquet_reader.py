@@ -137,7 +137,7 @@ class _Reading:
         self._file, self._parquet, self._limits = file, parquet, limits
         self._columns = list(dict.fromkeys(columns.names))
         self._int96, self._timestamps = int96_columns(parquet.schema, columns), timestamps
-        self._bounds = ParquetBounds(parquet, columns, limits)
+        self._bounds = ParquetBounds(parquet, 0 if file.is_whole else file.size, columns, limits)
         self._num_rows = self._bounds.num_rows
 
     def tables(self, offset_rows: int, piece_bytes: int) -> Iterator[DecodedTable]:
@@ -190,6 +190,8 @@ class _Reading:
         return sum(map(self._bounds.stored_bytes, groups)) > self._file.settings.max_held_bytes
 
     def _decoded(self, content: Fetched, groups: list[int], piece_bytes: int) -> Iterator[pa.Table]:
+        if groups[0] in self._bounds.damaged:
+            raise self._bounds.damaged[groups[0]]
         if self._is_too_large(groups):
             held_bytes = self._file.settings.max_held_bytes
             watch = self._bounds.watch(groups[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(3, 13)
 _BOOLEANS = (1, 2)
+_NUMBERS = (_I16, _I32, _I64)
 
 
 class Compact:
@@ -25,14 +26,31 @@ class Compact:
     def struct(self) -> dict[int, object]:
         """The fields of a struct by their ids: numbers, structs and lists of structs; None for other values."""
         fields: dict[int, object] = {}
-        number = 0
-        while head := self._byte():
-            number = number + (head >> 4) if head >> 4 else _zigzag(self._varint())
-            fields[number] = self._value(head & 15)
+        number, content, at = 0, self._content, self.position
+        while head := content[at]:
+            at += 1
+            kind = head & 15
+            if head < 16:
+                self.position = at
+                number, at = _zigzag(self._varint()), self.position
+            else:
+                number += head >> 4
+            # Most values of a page header are numbers, and each page of a text is looked at.
+            if kind in _NUMBERS:
+                value = content[at]
+                at += 1
+                if value >= 128:
+                    self.position = at - 1
+                    value, at = self._varint(), self.position
+                fields[number] = (value >> 1) ^ -(value & 1)
+            else:
+                self.position = at
+                fields[number], at = self._value(kind), self.position
+        self.position = at + 1
         return fields
 
     def _value(self, kind: int) -> object:
-        if kind in (_I16, _I32, _I64):
+        if kind in _NUMBERS:
             return _zigzag(self._varint())
         if kind == _STRUCT:
             return self.struct()
