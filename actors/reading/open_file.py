@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 
 import pyarrow as pa
 
-from actors.file_errors import ReaderFailed, UnreadableFile, one_line
+from actors.file_errors import EmptyFile, ReaderFailed, UnreadableFile, one_line
 from actors.files import FileVersion
 from actors.formats.limits import CpuTime
+from actors.formats.options import Text
 from actors.formats.reader import FileReader
 from actors.formats.salvage import too_many_bad
 from actors.objects.object_file import ObjectFile
 from actors.reading.file_columns import FileColumns
 from actors.rows import Offset, Rows
-from actors.schemas.column_names import names_text
+from actors.schemas.chosen_columns import missing_columns
+from actors.schemas.column_names import names_text, source_names
 from actors.schemas.safe_types import without_marks
 from actors.settings import ReadLimits
 from actors.sources.source import SourceDefinition
@@ -138,8 +140,8 @@ class OpenFile:
         )
         for piece in pieces:
             rows = made.complete(piece)
-            if self._is_strict and rows.missing:
-                raise UnreadableFile(_lacks(rows))
+            if self._is_strict:
+                self._require_columns(rows, made.content)
             bad += len(rows.bad)
             if bad > self._most_bad:
                 raise too_many_bad(self._most_bad, rows.bad[-1].reason, rows.bad[-1].row)
@@ -150,6 +152,28 @@ class OpenFile:
                 # A column of nulls alone carries nothing.
                 rows = replace(rows, others=tuple(each for each in rows.others if not pa.types.is_null(each.type)))
             yield rows
+
+    def _require_columns(self, rows: Rows, schema: pa.Schema) -> None:
+        """Refuses a file that lacks a column.  Of a format without a header, the fields of the first records count.
+
+        Raises:
+            UnreadableFile: a column is missing.
+        """
+        missing = rows.missing
+        if not self._source.shows_columns and not rows.first_row and not isinstance(self._source.format, Text):
+            missing = missing_columns(schema, source_names(self._shown(), schema.names, self._source.names))
+        if missing:
+            raise UnreadableFile(_lacks(missing, rows.others))
+
+    def _shown(self) -> list[str]:
+        """The fields of the first records."""
+        try:
+            return list(self._reader.infer_schema(self._content).names)
+        except EmptyFile:
+            return []  # records without a field
+        except SchemaError as error:
+            reason = str(error)
+        raise UnreadableFile(reason)
 
     def _is_over(self) -> bool:
         return self._ahead is None and self._error_ahead is None
@@ -167,12 +191,12 @@ class OpenFile:
             self._cpu.pause()
 
 
-def _lacks(rows: Rows) -> str:
-    """The reason against a file that lacks columns of a strict source, with those that may be theirs by other names."""
-    others = f", and has {names_text([field.name for field in rows.others])}" if rows.others else ""
-    columns = "column" if len(rows.missing) == 1 else "columns"
+def _lacks(missing: Sequence[str], others: Sequence[pa.Field]) -> str:
+    """The reason against a file that lacks columns, with the extra columns: one may be a missing one, renamed."""
+    extra = f", and has {names_text([field.name for field in others])}" if others else ""
+    columns = "column" if len(missing) == 1 else "columns"
     return (
-        f"it lacks the {columns} {names_text(rows.missing)} of the source{others}; correct the file, or declare the "
+        f"it lacks the {columns} {names_text(missing)} of the source{extra}; correct the file, or declare the "
         'source with Schema(evolution="lenient") to read a missing column as null'
     )
 

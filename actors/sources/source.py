@@ -160,8 +160,12 @@ class SourceDefinition:
         """
         if self.schema_evolution is not None:
             return self.schema_evolution
-        shows_columns = not isinstance(self.format, (Json, Debezium, Text))
-        return "strict" if self.schema is not None and shows_columns else "lenient"
+        return "strict" if self.schema is not None and self.shows_columns else "lenient"
+
+    @property
+    def shows_columns(self) -> bool:
+        """False for a format whose files have neither a header nor a schema."""
+        return not isinstance(self.format, (Json, Debezium, Text))
 
     @property
     def names(self) -> NameRule:

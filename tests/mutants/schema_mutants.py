@@ -48,7 +48,13 @@ SCHEMA_MUTANTS = (
     Mutant(
         "a strict source reads a missing column as null",
         "actors/reading/open_file.py",
-        (("if self._is_strict and rows.missing:", "if False:"),),
+        (("        if missing:\n            raise", "        if False:\n            raise"),),
+        shown_by="tests/actors/reading/test_file_columns.py",
+    ),
+    Mutant(
+        "a strict source of JSON reads a missing field as null",
+        "actors/reading/open_file.py",
+        (("if not self._source.shows_columns and not rows.first_row", "if False"),),
         shown_by="tests/actors/reading/test_file_columns.py",
     ),
     Mutant(

@@ -209,6 +209,23 @@ def test_a_strict_source_has_no_rows_of_a_file_without_one_of_its_columns(
     assert rows.table.num_rows == 2, "a file that was read before is read again as it was"
 
 
+def test_a_strict_source_of_json_needs_a_record_with_each_field(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("qty", pa.int64())])
+    made = source(tmp_path, Json(), schema_evolution="strict", schema=schema)
+    lines = [b'{"id": 1, "quantity": 2}\n', b'{"id": 2}\n']
+    for columns in (None, {"id"}):
+        with pytest.raises(UnreadableFile, match=r"^it lacks the column qty of the source, and has quantity"):
+            opened(tmp_path, "a", b"".join(lines), made, now=now).next_piece(schema, Offset(), columns)
+    for line in (b'{"id": 3, "QTY": 4}\n', b'{"qty": null}\n'):
+        rows, last = opened(tmp_path, "b", b"".join([*lines, line]), made, now=now).next_piece(schema, Offset())
+        assert last and rows.table.num_rows == 3
+    with pytest.raises(UnreadableFile, match=r"^it lacks the columns id, qty of the source; correct"):
+        opened(tmp_path, "c", b"{}\n{}\n", made, now=now).next_piece(schema, Offset())
+    lenient = source(tmp_path, Json(), schema=schema)
+    rows, _ = opened(tmp_path, "a", b"".join(lines), lenient, now=now).next_piece(schema, Offset())
+    assert rows.table.num_rows == 2 and rows.missing == ()
+
+
 def test_a_strict_source_has_the_columns_of_the_path(tmp_path: Path) -> None:
     made = source(tmp_path, Csv(), schema=pa.schema([("x", pa.int64()), ("Day", pa.int64())]))
     file = opened(tmp_path, "day=7/f", b"x,extra\n1,2\n", made, now=now)
