@@ -199,7 +199,9 @@ class _StoredColumns:
     def __init__(self, stored: pa.Schema, request: ReadRequest, rule: NameRule) -> None:
         schema = request.schema
         names = source_names(stored.names, schema.names, rule)
-        found = pa.schema([field.with_name(name) for name, field in zip(names, stored, strict=True)])
+        found = stored
+        if names != stored.names:
+            found = pa.schema([field.with_name(name) for name, field in zip(names, stored, strict=True)])
         require_common_column(names, schema)
         require_fitting_columns(found, schema, rule)
         self.others = tuple(without_columns(found, schema.names)) if {*names} - {*schema.names} else ()

@@ -122,11 +122,19 @@ def test_no_file_ends_the_run_by_its_columns(tmp_path: Path) -> None:
     put(tmp_path / "one", "b.parquet", pa.Table.from_arrays([[1], [2], [3], [4]], names=["", "v", "v", "a.b"]))
     put(tmp_path / "two", "col1=7/a.parquet", pa.table({"COL1": [1], "Id": [2]}))
     put(tmp_path / "two", "col1=8/b.parquet", pa.table({"iD": [3]}))
+    for number, header in enumerate((",a,b", "a,b,", "v,v,V")):
+        write(tmp_path / f"csv{number}", "a.csv", f"{header}\n1,2,3\n".encode())
     made = sw.Pipeline("schema", tmp_path / "root", settings=SETTINGS)
+    for number in range(3):
+        made.source(f"csv{number}", tmp_path / f"csv{number}", format="csv")
+        made.view(f"all_csv{number}", f"SELECT * FROM csv{number}")
     for name in ("one", "two"):
         made.source(name, tmp_path / name / "in", format="parquet", materialize=True)
         made.view(f"all_{name}", f"SELECT * FROM {name}")
     made.run(until="caught_up")
+    assert rows(tmp_path, "all_csv0") == [{"_c0": 1, "a": 2, "b": 3}]
+    assert rows(tmp_path, "all_csv1") == [{"a": 1, "b": 2, "_c2": 3}]
+    assert rows(tmp_path, "all_csv2") == [{"v": 1, "v_1": 2, "V_2": 3}]
     assert rows(tmp_path, "all_one") == [{"_c0": 1, "v": 2, "v_1": 3, "a_b": 4}]
     assert rows(tmp_path, "all_two") == [{"Id": 2, "col1": 7}, {"Id": 3, "col1": 8}]
     (bad,) = sw.open(tmp_path / "root").ledger.files(status="quarantined").to_pylist()
