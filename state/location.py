@@ -49,6 +49,7 @@ Durability = Literal["power_loss", "process"]
 _SECRET_ENDS = tuple(name.replace("_", "") for name in SECRET_OPTIONS)
 _LANCE_FILE = "file-object-store"
 _SCHEMES = ("file", "s3", "gs", "az", "http", "https")
+_FILE_TRANSFER = ("sftp", "ftp", "ftps", "scp")
 _FILE = re.compile(r"file:", re.IGNORECASE)
 _ONE_SLASH = re.compile(rf"({'|'.join(_SCHEMES)}):(?!//)", re.IGNORECASE)
 
@@ -75,6 +76,10 @@ def _normalised(url: str | os.PathLike[str]) -> str:
     if "://" not in text or text.startswith(("/", ".", "~")):
         return "file://" + str(Path(text).expanduser().absolute())
     parts = urlsplit(text)
+    if parts.scheme in _FILE_TRANSFER:
+        raise SettingsError(
+            f"{parts.scheme.upper()} servers are not read: mount the directory, or copy its files to a bucket"
+        )
     if parts.scheme not in _SCHEMES:
         raise SettingsError(
             f"{parts.scheme}:// is not a valid scheme of a URL; use a local path or one of {', '.join(_SCHEMES)}"

@@ -41,6 +41,7 @@ _READERS: Mapping[type, Callable[[Any, ReadLimits, Timestamps, NameRule], FileRe
     Orc: lambda _, *rules: OrcReader(*rules),
     Text: lambda format, limits, *_: TextReader(format, limits),
 }
+_EXCEL = ("excel", "xlsx", "xls", "xlsm", "xlsb")
 _ENTRY_POINTS = "slackwater.formats"
 # Packages may have had them before they were built in, and roots may name those.
 _OF_PACKAGES_FIRST = ("avro", "orc")
@@ -58,6 +59,8 @@ def format_type(name: str) -> Any:
     others = {each.name: each for each in entry_points(group=_ENTRY_POINTS)}
     if name in others:
         return others[name].load()
+    if name.lower() in _EXCEL:
+        raise SettingsError("Excel is not read: save each sheet of a workbook as CSV")
     if name not in FORMATS:
         raise SettingsError(f"format {name!r} is not known; the known formats are {', '.join([*FORMATS, *others])}")
     return FORMATS[name]

@@ -15,6 +15,7 @@ from slackwater.reading.tables.file_table import FileStatus, file_batches, file_
 from slackwater.reading.tables.handled_table import handled_table
 from slackwater.reading.tables.page import Page
 from slackwater.reading.tables.quarantine_table import find_bad_records, quarantine_table
+from slackwater.reading.tables.same_content import same_content
 from slackwater.reading.tables.source_table import source_table
 
 
@@ -61,6 +62,23 @@ class Ledger:
         """
         state, catalog = self._handle.cataloged()
         return file_table(state, catalog, None, source=source, status=status, where=where, limit=limit)
+
+    def same_content(self, source: str | None = None) -> pa.Table:
+        """The files with rows in the views whose content another file of the same source has, too.
+
+        A copy and a renamed file are new files, so their rows count again.  The columns are `source`, `content` (the
+        etag or a digest), `path`, `size`, `status`, `rows_read` and `listed_epoch`.  In a bucket files are compared by
+        their strong etags and sizes; a store whose etags differ between uploads of one content hides the copy.  Local
+        files of equal size are read and compared by SHA-256.
+
+        Args:
+            source: the name of a source; None for all.
+
+        Raises:
+            NotFoundError: the source does not exist.
+        """
+        state, catalog = self._handle.cataloged()
+        return same_content(state, catalog, source=source)
 
     def file_batches(
         self,

@@ -11,6 +11,12 @@ _SHOWN = "tests/slackwater/plugins/after_commit/test_file_work.py"
 
 FILE_MUTANTS = (
     Mutant(
+        "a weak etag names one content",
+        "slackwater/reading/tables/same_content.py",
+        (('return f"etag {etag}" if is_strong(etag) else None', 'return f"etag {etag}"'),),
+        shown_by="tests/slackwater/reading/test_same_content.py",
+    ),
+    Mutant(
         "an event about a name that cannot be read ends the run",
         "actors/objects/object_store.py",
         (("            except (AccessDeniedError, UnreadableFile):\n", "            except AccessDeniedError:\n"),),

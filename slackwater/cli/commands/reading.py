@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _GIB = 1 << 30
 _EPOCH_COLUMNS = ("number", "epoch", "committed_at", "files", "rows", "fetch_s", "align_s", "spark_s", "collect_s")
 _FILE_COLUMNS = ("source", "status", "rows_read", "rows_bad", "size", "path", "error")
+_SAME_COLUMNS = ("source", "content", "size", "rows_read", "path")
 _CHANGE_COLUMNS = ("epoch", "change")
 
 
@@ -57,12 +58,21 @@ def files(
         Literal["waiting", "reading", "done", "quarantined", "vanished", "replaced", "forgotten"] | None,
         typer.Option("--status", help="only files in this state"),
     ] = None,
+    same_content: Annotated[
+        bool, typer.Option("--same-content", help="only files whose content another file of the source has, too")
+    ] = False,
     wide: Wide = False,
     option: StorageOptions = None,
     json: Json = False,
 ) -> None:
     """Print the ledger: one row for each version of each file."""
-    Output(json, wide).table(opened_store(root, option).ledger.files(source, status=status), short=_FILE_COLUMNS)
+    ledger = opened_store(root, option).ledger
+    if same_content:
+        if status is not None:
+            raise UsageError("--same-content shows the files with rows in the views: leave --status out")
+        Output(json, wide).table(ledger.same_content(source), short=_SAME_COLUMNS)
+    else:
+        Output(json, wide).table(ledger.files(source, status=status), short=_FILE_COLUMNS)
 
 
 @command()

@@ -70,3 +70,14 @@ def test_a_source_has_it_by_its_name_when_a_package_declares_it(
         "s", SourceDefinition(name="s", location=Location("/x"), format=FixedWidth(width=9)).to_json()
     )
     assert again.format == FixedWidth(width=9)
+
+
+@pytest.mark.parametrize("name", ["xlsx", "Excel"])
+def test_excel_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SettingsError, match="Excel is not read: save each sheet of a workbook as CSV"):
+        sw.Pipeline("p", tmp_path / "root").source("s", tmp_path, format=name)
+
+
+def test_a_server_of_sftp_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="SFTP servers are not read: mount the directory, or copy its files"):
+        sw.Pipeline("p", tmp_path / "root").source("s", "sftp://host/in", format="csv")
