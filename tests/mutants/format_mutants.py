@@ -49,7 +49,7 @@ FORMAT_MUTANTS = (
         shown_by=f"{_FOREIGN}::test_content_inside_of_a_compression_is_named",
     ),
     Mutant(
-        "text behind the first error of gzip begins anew",
+        "text behind the first error of gzip begins again",
         "actors/formats/text/compression.py",
         (("            self._skip(self._by_python)\n", ""),),
         shown_by="tests/actors/formats/test_compressed_text.py",

@@ -39,7 +39,7 @@ def committed(commits: EpochCommits, epoch: CollectedEpoch) -> int | None:
     return stopped_epoch
 
 
-def test_a_view_stands_at_the_last_committed_epoch_and_stays_there_until_it_is_another_one() -> None:
+def test_a_view_stops_at_the_last_committed_epoch_and_stays_there_until_it_is_another_one() -> None:
     commits = EpochCommits(CatalogChanges(Catalog(views={"v": VIEW})), {}, epoch=7)
     failed = replace(VIEW, stopped_epoch=8, error="too wet")
     assert committed(commits, collected(9, failed)) == 7, "epoch 8 has changed nothing"

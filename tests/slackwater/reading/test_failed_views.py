@@ -39,7 +39,7 @@ def test_a_view_that_failed_in_its_first_epoch_reflects_none(store: Store, writt
     assert views(store)["late"] == (None, None, True), "it is rebuilt, and has no rows until then"
 
 
-def test_a_full_view_stands_at_its_rows_though_it_was_created_after_them(store: Store, written: WrittenRoot) -> None:
+def test_a_full_view_stops_at_its_rows_though_it_was_created_after_them(store: Store, written: WrittenRoot) -> None:
     fail_view(written.root, "late", None, reflects_epoch=written.epochs[2])
     assert views(store)["late"] == (OVERFLOW, written.epochs[2], True)
 

@@ -301,7 +301,7 @@ def test_a_view_that_failed_in_its_first_epoch_is_not_checkable(root: CommittedR
 
 
 @pytest.mark.more
-def test_a_view_that_stands_at_an_expired_epoch_is_not_checkable(root: CommittedRoot) -> None:
+def test_a_stale_view_of_an_expired_epoch_is_not_checkable(root: CommittedRoot) -> None:
     written(root, GROUPED, ROWS)
     later = root.epochs[-1] + 1
     root.fail("big", "too wet", stopped_epoch=later)

@@ -173,7 +173,7 @@ def test_a_full_view_is_hidden_until_its_first_recomputation(views: Views) -> No
     assert [(each.name, each.view_class) for each in views.recorded.shown({"f": 0})] == [("f", "full")]
 
 
-def test_a_view_that_fails_stands_at_the_epoch_before_and_the_others_go_on(views: Views) -> None:
+def test_a_view_that_fails_stops_at_the_epoch_before_and_the_others_go_on(views: Views) -> None:
     views.declare({"a": "append", "b": "aggregate"})
     before = views.run("s")
     views.failing = {"a"}
@@ -304,7 +304,7 @@ def test_common_rows_end_when_the_last_view_with_them_has_failed(views: Views) -
     assert {*views.run("s").views} == {"a", "b"}
 
 
-def test_a_full_view_that_fails_stands_at_its_last_recomputation(views: Views) -> None:
+def test_a_full_view_that_fails_stops_at_its_last_recomputation(views: Views) -> None:
     views.declare({"f": "full"})
     views.run("s")
     views.run()

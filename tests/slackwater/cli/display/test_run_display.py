@@ -172,7 +172,7 @@ def test_a_paused_source_has_a_line() -> None:
     assert lines[-1] == "s: paused: s3://raw is a Delta table; move it"
 
 
-def test_a_failed_view_says_where_it_stands_why_and_what_to_do() -> None:
+def test_a_failed_view_says_since_when_it_is_stale_why_and_what_to_do() -> None:
     status = replace(running(1, 2), views={"wet": failed(), "dry": ViewStatus("append", 7)})
     lines = shown(status, 80)
     rows = {line.split()[0]: line.split()[1:] for line in lines if line.startswith(("wet ", "dry "))}
