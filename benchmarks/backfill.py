@@ -78,7 +78,7 @@ def batch_seconds(spark: SparkSession, path: str, query: str) -> tuple[float, in
 def view_seconds(
     spark: SparkSession, root: Location, stored: ViewVersion, query: str, number: int
 ) -> tuple[float, int]:
-    def open_history(plan: ViewPlan, epoch: int, progress: str | None) -> StoredHistory:
+    def open_history(plan: ViewPlan, since: int, epoch: int, progress: str | None) -> StoredHistory:
         return StoredHistory(root, {"events": stored}, {"events": SCHEMA}, plan.columns, progress)
 
     materializer = Materializer(spark, root, materialized={"events"}, open_history=open_history)

@@ -85,7 +85,7 @@ class Rows:
         dataset = lance.dataset(self.root.child(version.path).lance_uri, version=version.version)
         return dataset.to_table(columns=["user", "n", "total"]).sort_by("user")
 
-    def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> StoredHistory:
+    def _history(self, plan: ViewPlan, since: int, epoch: int, progress: str | None) -> StoredHistory:
         stored: Mapping[str, ViewVersion] = {"events": replace(self._stored)}
         return StoredHistory(self.root, stored, {"events": SCHEMA}, plan.columns, progress)
 

@@ -59,7 +59,7 @@ from spark_bridge.work_times import WorkTimes
 from state.clock import Clock, SystemClock
 from state.epoch import epoch_time_us
 from state.errors import ViewError, ViewFailedError
-from state.lance.lance_access import open_dataset
+from state.lance.lance_access import open_dataset, stored_bytes
 from state.location import Location
 from state.tables.records import CatalogView, ViewVersion
 from state.tables.stored_rows import declared_name, is_view, stored_versions
@@ -73,6 +73,8 @@ keep up however many views there are."""
 _KINDS_OF_COMPUTATIONS = 3
 """A piece of history, the rows of parents, and a whole query are computed at the same time; of each kind, one."""
 
+_COPIED_BYTES = 256 << 20
+"""Size of the stored rows of a view that an epoch copies at most, to resume it."""
 _ROWS = "over the rows of an epoch"
 _CORRECTION = "over the rows of corrected files"
 _ALL_ROWS = "over all rows"
@@ -154,7 +156,13 @@ class Materializer:
             self._make_derived, self._parent_rows, self._compute, self._threads, self._watermarks, self._guard
         )
         self._recorded = RecordedViews(
-            self._backfills, self._full, self._derived, self._incremental.add, self._create_empty, self._clock
+            self._backfills,
+            self._full,
+            self._derived,
+            self._incremental.add,
+            self._create_empty,
+            self._clock,
+            is_small=self._is_small,
         )
 
     def declare(
@@ -477,6 +485,10 @@ class Materializer:
         path = empty_path(plan.name, epoch)
         table = ViewTable.create(self._root.child(path), plan.schema.empty_table())
         return ViewVersion(plan.name, path, table.version)
+
+    def _is_small(self, version: ViewVersion) -> bool:
+        datasets = (open_dataset(self._root.child(path), each) for path, each in version.datasets.items())
+        return sum(map(stored_bytes, datasets)) <= _COPIED_BYTES
 
     def _grouped_view(self, plan: ViewPlan) -> AggregateView:
         return AggregateView(self._catalyst, self._root, plan)

@@ -115,7 +115,8 @@ class LedgerHistory:
 
     def _open(self, source: RecordedSource, file: IngestedFile, row: int) -> _Opened:
         content, columns = self._readers[source.name].open(file.file, file.bad), self._columns[source.name]
-        first = self._threads.submit(content.next_piece, source.schema, Offset(row), columns)
+        begin = Offset(max(row, file.first))
+        first = self._threads.submit(content.next_piece, source.schema, begin, columns)
         return _Opened(source, file, content, columns, first)
 
     def _pieces_of(self, opened: _Opened) -> Iterator[tuple[str, pa.Table]]:

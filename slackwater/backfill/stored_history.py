@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import accumulate
+from types import MappingProxyType
 
+import lance
 import pyarrow as pa
 
 from slackwater.backfill.position import HistoryPosition
 from spark_bridge.ingest.dataset_frame import columns_there
-from spark_bridge.ingest.history import FragmentRows, HistoryPiece, StoredSpan
+from spark_bridge.ingest.history import FragmentRows, HistoryPiece, NotResumableError, StoredSpan
 from spark_bridge.plans.columns import columns_to_read
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.records import ViewVersion
-from state.tables.stored_rows import FILE_FIELD, PATH_COLUMN
+from state.tables.stored_rows import FILE_FIELD, PATH_COLUMN, source_of_rows
 
 _SAMPLE_ROWS = 1_000
 _REST = 1.5
@@ -30,6 +32,10 @@ class StoredHistory:
         schemas: source → its schema.
         columns: source → its used columns.
         progress: the position to continue from; None for the start.
+        had: source → the version of its stored rows at an earlier epoch, whose rows are left out.
+
+    Raises:
+        NotResumableError: rows of the earlier epoch were corrected or compacted since.
     """
 
     is_stored = True
@@ -41,6 +47,7 @@ class StoredHistory:
         schemas: Mapping[str, pa.Schema],
         columns: Mapping[str, frozenset[str]],
         progress: str | None,
+        had: Mapping[str, ViewVersion] = MappingProxyType({}),
     ) -> None:
         self._row = {
             source: _one_row(root, source, each, schemas[source], columns[source])
@@ -49,7 +56,7 @@ class StoredHistory:
         self._fragments = [
             (source, FragmentRows(each.fragment_id, 0, each.count_rows()))
             for source, row in self._row.items()
-            for each in row.dataset.get_fragments()
+            for each in _new_fragments(root, row.dataset, stored[source], had.get(source))
         ]
         self._at = HistoryPosition((each.rows for _, each in self._fragments), progress)
         sizes = [each.rows * self._row[source].nbytes for source, each in self._fragments]
@@ -94,6 +101,25 @@ class StoredHistory:
 
     def close(self) -> None:
         """Nothing is open: Spark's tasks read the rows."""
+
+
+def _new_fragments(
+    root: Location, dataset: lance.LanceDataset, stored: ViewVersion, had: ViewVersion | None
+) -> list[lance.LanceFragment]:
+    """The fragments of a source that an earlier version does not have."""
+    fragments: list[lance.LanceFragment] = dataset.get_fragments()
+    if had is None:
+        return fragments
+    if (had.path, had.progress) != (stored.path, stored.progress):
+        raise NotResumableError(f"files of source {source_of_rows(stored.name)} were corrected")
+    before = open_dataset(root.child(had.path), had.version).get_fragments()
+    if [_rows_of(each) for each in before] != [_rows_of(each) for each in fragments[: len(before)]]:
+        raise NotResumableError(f"the stored rows of source {source_of_rows(stored.name)} were compacted")
+    return fragments[len(before) :]
+
+
+def _rows_of(fragment: lance.LanceFragment) -> tuple[int, int]:
+    return fragment.fragment_id, fragment.count_rows()
 
 
 def _one_row(root: Location, source: str, stored: ViewVersion, schema: pa.Schema, used: frozenset[str]) -> StoredSpan:

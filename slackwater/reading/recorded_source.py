@@ -29,6 +29,7 @@ class IngestedFile:
         rows_bad: the number of quarantined records by the ledger.
         is_whole: True if the file has no more records.
         epoch: the epoch that ingested all of them; None for several epochs.
+        first: the position of the first record that a history reads.
     """
 
     file: FileVersion
@@ -37,6 +38,7 @@ class IngestedFile:
     rows_bad: int = 0
     is_whole: bool = True
     epoch: int | None = None
+    first: int = 0
 
     @property
     def good(self) -> int:

@@ -207,10 +207,10 @@ class Attempt:
         assert self._materializer is not None, "it has written the rows"
         return self._materializer.conditions(view, schema, conditions)
 
-    def _open_history(self, plan: ViewPlan, epoch: int, progress: str | None) -> History | None:
+    def _open_history(self, plan: ViewPlan, since: int, epoch: int, progress: str | None) -> History | None:
         if self.state.epoch < epoch:
             return None
-        return view_history(self._definition, self._clock, self._schemas(), plan, epoch, progress)
+        return view_history(self._definition, self._clock, self._schemas(), plan, since, epoch, progress)
 
     def _schemas(self) -> Mapping[str, pa.Schema | None]:
         """Source → schema; None before it is decided."""

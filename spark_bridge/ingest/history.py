@@ -106,11 +106,17 @@ class History(Protocol):
 
 PutBlock = Callable[[str, pa.Table], Block]
 """(source, rows) -> a block with them; the caller holds it until Spark has computed."""
-OpenHistory = Callable[[ViewPlan, int, "str | None"], "History | None"]
-"""(plan, epoch, progress) -> the history of a view up to an epoch; None until that epoch is committed."""
+OpenHistory = Callable[[ViewPlan, int, int, "str | None"], "History | None"]
+"""(plan, since, epoch, progress) -> the rows ingested after one epoch and up to another one; since 0, all rows.
+
+None until that epoch is committed.  Raises `NotResumableError` if the rows since an epoch cannot be told apart."""
 
 
-def no_history(plan: ViewPlan, epoch: int, progress: str | None) -> History | None:
+class NotResumableError(Exception):
+    """A view cannot continue from its last epoch: the store keeps it no longer, or rows of that epoch have changed."""
+
+
+def no_history(plan: ViewPlan, since: int, epoch: int, progress: str | None) -> History | None:
     """An `OpenHistory` without a ledger: backfills wait."""
     return None
 

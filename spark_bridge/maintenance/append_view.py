@@ -12,6 +12,7 @@ from spark_bridge.changes.corrections import CorrectedRows
 from spark_bridge.changes.view import Computed
 from spark_bridge.datasets.dataset_writer import NewRows
 from spark_bridge.datasets.result_rows import new_rows
+from spark_bridge.datasets.view_table import ViewTable, view_path
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.maintenance.row_view import RowQuery, RowView
@@ -26,9 +27,14 @@ from state.tables.stored_rows import FILE_FIELD
 class AppendView(RowView):
     """Maintains one append view.
 
+    Attributes:
+        lacks: empty, as a row has all columns; see `GroupedView`.
+
     Args:
         root: the directory of the pipeline.
     """
+
+    lacks = ()
 
     def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:
         self._has_files = any(FILE_FIELD.name in columns for columns in plan.columns.values())
@@ -41,6 +47,13 @@ class AppendView(RowView):
         if has_files != self._has_files:
             self._has_files = has_files
             self._query = RowQuery(self._catalyst, self._plan, FILE_FIELD if has_files else None)
+
+    def take_over(self, epoch: int, before: ViewPlan, version: ViewVersion) -> ViewVersion:
+        """Copies the rows of a stored version of the view.  Arguments as of `GroupedView.take_over`."""
+        stored = ViewTable.open(self._root.child(version.path), version.version)
+        path, rows = view_path(self._plan.name, epoch), pa.concat_tables(stored.parts(stored.schema.names))
+        self.open(ViewVersion(self._plan.name, path, ViewTable.create(self._root.child(path), rows).version))
+        return self._version()
 
     def apply(self, rows: EpochRows) -> ViewVersion:
         """See `RowView.apply`."""

@@ -36,18 +36,20 @@ class PieceSeconds(NamedTuple):
     between: float
 
 
-class TakenGroups(NamedTuple):
-    """The groups with which a view begins.
+class Beginning(NamedTuple):
+    """The stored rows with which a view begins: the groups of the view that it replaces, or its own rows.
 
     Args:
-        plan: of the view with these groups.
+        plan: of the view with these rows.
         version: the last version of that view.
-        have_all: whether the groups have all measures of the view that begins with them.
+        has_all: whether the rows have all measures of the view, and all rows that were ingested.
+        since: the last epoch of the rows, if the view lacks the rows of later epochs; 0 if it lacks none.
     """
 
     plan: ViewPlan
     version: ViewVersion
-    have_all: bool
+    has_all: bool
+    since: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class Progress:
         missing: URLs of the files that could not be read again.
         fraction: the share of the earlier rows that the view has, from 0 to 1; None for rows that are computed at once.
         lacks: the numbers of the measures that have no earlier rows; empty if all measures wait for them alike.
+        since: the last epoch whose rows a view had when it resumed; 0 for a view that began without rows.
     """
 
     history: str | None = None
@@ -67,6 +70,7 @@ class Progress:
     missing: tuple[str, ...] = ()
     fraction: float | None = None
     lacks: tuple[int, ...] = ()
+    since: int = 0
 
     @classmethod
     def of(cls, version: ViewVersion | None) -> Progress:
@@ -84,20 +88,22 @@ class Backfill:
     """A view that lacks earlier rows: readers do not see it before it has them.
 
     Its source of these rows decides how the view gets them, see `HistoryBackfill` and `ParentsBackfill`.  It may begin
-    with the groups of the view that it replaces: then only measures that these lack get earlier rows.
+    with the groups of the view that it replaces: then only measures that these lack get earlier rows.  A stopped view
+    begins with its own rows: it gets the rows of the epochs since then alone.
 
     Args:
         view: the maintenance of the view, not open.
         version: the recorded version, if an earlier attempt has begun the backfill.
-        groups: those with which the view begins, if it has not begun.
+        beginning: the rows with which the view begins, if it has not begun.
     """
 
     def __init__(
-        self, plan: ViewPlan, view: Any, version: ViewVersion | None = None, groups: TakenGroups | None = None
+        self, plan: ViewPlan, view: Any, version: ViewVersion | None = None, beginning: Beginning | None = None
     ) -> None:
-        self.plan, self.view, self.version, self.groups = plan, view, version, groups
+        self.plan, self.view, self.version, self.beginning = plan, view, version, beginning
         self.pinned_epoch = 0 if version is None or version.pinned_epoch is None else version.pinned_epoch
-        self.lacks = Progress.of(version).lacks
+        recorded = Progress.of(version)
+        self.lacks, self.since = recorded.lacks, recorded.since
         if version is not None:
             view.open(version)
         if self.lacks:
@@ -111,17 +117,18 @@ class Backfill:
     @property
     def needs_rows(self) -> bool:
         """Whether it reads earlier rows; else the next epoch completes it."""
-        return self.groups is None or not self.groups.have_all
+        return self.beginning is None or not self.beginning.has_all
 
     def take_over(self, epoch: int) -> ViewVersion:
-        """Makes the view of the groups, as they are before the rows of an epoch.
+        """Makes the view of the rows with which it begins, as they are before the rows of an epoch.
 
         Args:
             epoch: the epoch that creates the view.
         """
-        assert self.groups is not None, "it begins with groups"
-        version: ViewVersion = self.view.take_over(epoch, self.groups.plan, self.groups.version)
-        self.groups, self.lacks = None, tuple(self.view.lacks)
+        assert self.beginning is not None, "it begins with stored rows"
+        version: ViewVersion = self.view.take_over(epoch, self.beginning.plan, self.beginning.version)
+        self.lacks, self.since = tuple(self.view.lacks), self.beginning.since
+        self.beginning = None
         return version
 
     def recorded(self) -> ViewVersion:
@@ -141,7 +148,7 @@ class HistoryBackfill(Backfill):
     Measures that the groups of a replaced view have get no rows of the history: these groups have them already.
 
     Args:
-        plan, view, version, groups: as of `Backfill`.
+        plan, view, version, beginning: as of `Backfill`.
     """
 
     def __init__(
@@ -150,9 +157,9 @@ class HistoryBackfill(Backfill):
         plan: ViewPlan,
         view: View,
         version: ViewVersion | None = None,
-        groups: TakenGroups | None = None,
+        beginning: Beginning | None = None,
     ) -> None:
-        super().__init__(plan, view, version, groups)
+        super().__init__(plan, view, version, beginning)
         self.definition = definition
         recorded = Progress.of(version)
         self.is_complete, self._missing = recorded.complete, recorded.missing
@@ -199,9 +206,12 @@ class HistoryBackfill(Backfill):
         Args:
             open_history: see `OpenHistory`.
             wanted: the longest duration of the piece.
+
+        Raises:
+            NotResumableError: see `OpenHistory`.
         """
         if self._history is None:
-            self._history = open_history(self._history_plan, self.pinned_epoch, self._progress)
+            self._history = open_history(self._history_plan, self.since, self.pinned_epoch, self._progress)
             if self._history is None:
                 return None
             self._fraction = self._history.fraction
@@ -224,10 +234,10 @@ class HistoryBackfill(Backfill):
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
         """Makes the view in this epoch, with its rows."""
         view: View = self.view
-        if self.groups is None:
+        if self.beginning is None:
             return view.create(epoch, rows)
         self.take_over(epoch)
-        self.is_complete = not self.lacks
+        self.is_complete = not (self.lacks or self.since)
         return view.apply(rows)
 
     def take(self, rows: EpochRows) -> ViewVersion:
@@ -271,7 +281,8 @@ class HistoryBackfill(Backfill):
     def progress(self) -> Progress:
         """See `Backfill.progress`."""
         missing = () if self.is_blocked else self.missing
-        return Progress(self._progress, self.is_complete, missing, round(self.fraction, 4), self.lacks)
+        fraction = round(self.fraction, 4)
+        return Progress(self._progress, self.is_complete, missing, fraction, self.lacks, self.since)
 
     def finished(self) -> ViewVersion:
         """The version that epochs record once the backfill is complete."""

@@ -14,8 +14,8 @@ from actors.sources.pipeline_definition import DEFAULT_BACKFILL_WEIGHT
 from spark_bridge.changes.view import Computed, Guard, View, no_guard
 from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.ingest.epoch_rows import EpochRows
-from spark_bridge.ingest.history import HistoryPiece, OpenHistory
-from spark_bridge.maintenance.backfill import HistoryBackfill, PieceSeconds, TakenGroups
+from spark_bridge.ingest.history import HistoryPiece, NotResumableError, OpenHistory
+from spark_bridge.maintenance.backfill import Beginning, HistoryBackfill, PieceSeconds
 from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.plans.view_plan import ViewPlan
 from state.clock import Clock
@@ -115,7 +115,7 @@ class Backfills:
         definitions: Mapping[str, ViewDefinition],
         plans: Mapping[str, ViewPlan],
         versions: Mapping[str, ViewVersion],
-        groups: Mapping[str, TakenGroups],
+        beginnings: Mapping[str, Beginning],
     ) -> None:
         """Replaces the set of backfills.
 
@@ -123,7 +123,7 @@ class Backfills:
             definitions: name → definition, of all declared views.
             plans: name → plan, of each backfill.
             versions: the versions of backfills that the last epoch records; a backfill continues from there.
-            groups: name → groups of the view that a backfill replaces, if the backfill begins with them.
+            beginnings: name → stored rows with which a backfill begins.
 
         Raises:
             ViewFailedError: the maintenance of a view cannot be made.
@@ -141,8 +141,8 @@ class Backfills:
                 begun.close()
             with self._guard(name):
                 definition = definitions[declared_name(name)]
-                before = groups.get(name) if recorded is None else None
-                self._backfills[name] = HistoryBackfill(definition, plan, self._make_view(plan), recorded, before)
+                beginning = beginnings.get(name) if recorded is None else None
+                self._backfills[name] = HistoryBackfill(definition, plan, self._make_view(plan), recorded, beginning)
 
     def drop(self, name: str) -> None:
         """Forgets a backfill; its dataset is left to the vacuum."""
@@ -225,7 +225,12 @@ class Backfills:
             computed, beside_s = begun.computed.result()
             self._add(backfill, begun.piece, computed, beside_s, started)
             return True
-        piece = backfill.next_piece(self._open_history, _PIECE_ALONE if self._is_alone else _PIECE)
+        try:
+            piece = backfill.next_piece(self._open_history, _PIECE_ALONE if self._is_alone else _PIECE)
+        except NotResumableError as error:
+            _log.info("a view is rebuilt from its first row", view=backfill.plan.name, reason=str(error))
+            self._restart(backfill.plan.name, backfill)
+            return True
         if piece is None:
             if backfill.is_blocked:
                 _log.warning(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
+from spark_bridge.engine.catalyst.epoch_timestamps import uses_epoch_timestamps
 from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.plans.view_plan import ViewPlan
 from state.errors import DefinitionChangedError
@@ -36,6 +37,8 @@ class Declaration:
         abandoned: recorded names of backfills and internal views that are not declared any more.
         incomplete: views that lack the rows of missing files.
         broken: name → reason of each view that has no plan, since its analysis fails.
+        resumable: name → the last epoch whose rows the stored view has, of the views that lack the rows of later epochs
+            alone.
     """
 
     plans: Mapping[str, ViewPlan]
@@ -43,6 +46,7 @@ class Declaration:
     abandoned: tuple[str, ...] = ()
     incomplete: tuple[str, ...] = ()
     broken: Mapping[str, str] = field(default_factory=dict)
+    resumable: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -87,6 +91,7 @@ class Declaration:
             ),
             incomplete=tuple(name for name in plans if name in known and known[name].missing),
             broken=dict(broken),
+            resumable=comparison.resumable(starts),
         )
 
     def names(self, *starts: Start) -> list[str]:
@@ -156,6 +161,21 @@ class _Comparison:
                     cascading.add(name)
         return replaced, cascading
 
+    def resumable(self, starts: Mapping[str, Start]) -> dict[str, int]:
+        """Name → last epoch of the rows of each stopped view that lacks the rows of later epochs alone."""
+        return {
+            name: known.stopped_epoch
+            for name, start in starts.items()
+            if start is Start.BACKFILLS
+            and is_view(name)
+            and next_name(name) not in self.known
+            and (known := self.known.get(name)) is not None
+            and known.stopped_epoch
+            and known.identity == self.plans[name].identity
+            and not known.missing
+            and _can_resume(self.plans[name])
+        }
+
     def of_groups(self, starts: Mapping[str, Start], stored_groups: Collection[str]) -> dict[str, Start]:
         """Name → start of the views that are made of stored groups."""
         # A rebuilt view gives its followers no changes, but other rows.
@@ -167,6 +187,12 @@ class _Comparison:
             and next_name(name) not in self.known
             and rebuilt.isdisjoint(self.plans[name].parents)
         }
+
+
+def _can_resume(plan: ViewPlan) -> bool:
+    """Whether the rows of an epoch have the same result whenever they reach the view, and reach it as they are."""
+    follows_time = plan.closing is not None or plan.expiry is not None or uses_epoch_timestamps(plan.identity)
+    return plan.view_class in ("append", "aggregate") and not plan.parents and not follows_time
 
 
 def _unplanned(known: CatalogView | None, is_broken: bool) -> Start:

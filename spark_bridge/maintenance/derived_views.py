@@ -18,7 +18,7 @@ from typing import TypeAlias
 from spark_bridge.changes.change_set import ChangeLog, Parent
 from spark_bridge.changes.view import Guard, no_guard
 from spark_bridge.datasets.index_audit import IndexAudit
-from spark_bridge.maintenance.backfill import Progress, TakenGroups
+from spark_bridge.maintenance.backfill import Beginning, Progress
 from spark_bridge.maintenance.parents_backfill import DerivedView, ParentsBackfill, RowsOfParents
 from spark_bridge.maintenance.shared_views import SharedViews
 from spark_bridge.operators.temporal_filter.temporal_filter_plan import BEFORE_ALL_US, watermark_time
@@ -73,7 +73,7 @@ class DerivedViews:
     @property
     def unshown(self) -> frozenset[str]:
         """The views that lack the rows of their parents."""
-        return frozenset(name for name, each in self._unshown.items() if each.groups is None)
+        return frozenset(name for name, each in self._unshown.items() if each.beginning is None)
 
     def declare(
         self,
@@ -82,7 +82,7 @@ class DerivedViews:
         begun: Mapping[str, ViewVersion],
         versions: Mapping[str, ViewVersion],
         shared: SharedViews,
-        groups: Mapping[str, TakenGroups] = MappingProxyType({}),
+        beginnings: Mapping[str, Beginning] = MappingProxyType({}),
     ) -> None:
         """Replaces the set of views.
 
@@ -92,7 +92,7 @@ class DerivedViews:
             begun: recorded name → version of the datasets of such views.
             versions: name → version of the others.
             shared: the views that have the rows of others.
-            groups: name → groups with which a fresh view begins.
+            beginnings: name → stored rows with which a fresh view begins.
 
         Raises:
             StorageError: a version cannot be opened.
@@ -112,7 +112,7 @@ class DerivedViews:
                     # The changes of the epochs since its groups were taken over are lost.
                     version = None
                     self._ended.add(next_name(name))
-                unshown[name] = self._backfill(plan, version, groups.get(name))
+                unshown[name] = self._backfill(plan, version, beginnings.get(name))
             elif before in self._shown and (is_same or is_renamed):
                 shown[name] = self._shown[before]
             else:
@@ -129,10 +129,10 @@ class DerivedViews:
         return view
 
     def _backfill(
-        self, plan: ViewPlan, version: ViewVersion | None = None, groups: TakenGroups | None = None
+        self, plan: ViewPlan, version: ViewVersion | None = None, beginning: Beginning | None = None
     ) -> ParentsBackfill:
         with self._guard(plan.name):
-            return ParentsBackfill(plan, self._make(plan), version, groups)
+            return ParentsBackfill(plan, self._make(plan), version, beginning)
 
     def take_over(self, last: int, epoch: int, parents: Mapping[str, Parent], run: RunWork) -> dict[str, ViewVersion]:
         """Makes the views that begin with the groups of the views that they replace, before the rows of an epoch.
@@ -151,7 +151,7 @@ class DerivedViews:
         work = {
             name: partial(each.create_of_groups, epoch, rows)
             for name, each in self._unshown.items()
-            if each.groups is not None
+            if each.beginning is not None
         }
         # A view may have failed with its parent, whatever the outcome of its own work.
         made = {name: version for name, version in run(work).items() if name in self._unshown}
@@ -332,7 +332,7 @@ class DerivedViews:
         elif unshown.work is not None:
             unshown.keep(parents)
             if unshown.is_computed:
-                changed = self._rows(epoch, unshown.since(parents))
+                changed = self._rows(epoch, unshown.changed_parents(parents))
                 yield name, partial(unshown.catch_up, changed.since(unshown.begun_us))
 
     def _restart(self, name: str) -> None:

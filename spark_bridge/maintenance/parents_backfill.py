@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.ingest.epoch_rows import EpochRows
-from spark_bridge.maintenance.backfill import Backfill, TakenGroups
+from spark_bridge.maintenance.backfill import Backfill, Beginning
 from spark_bridge.plans.view_plan import ViewPlan
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import next_name
@@ -63,7 +63,7 @@ class ParentsBackfill(Backfill):
     since then are kept, and follow in the epoch that shows the view.
 
     Args:
-        plan, view, version, groups: as of `Backfill`.
+        plan, view, version, beginning: as of `Backfill`.
     """
 
     def __init__(
@@ -71,9 +71,9 @@ class ParentsBackfill(Backfill):
         plan: ViewPlan,
         view: DerivedView,
         version: ViewVersion | None = None,
-        groups: TakenGroups | None = None,
+        beginning: Beginning | None = None,
     ) -> None:
-        super().__init__(plan, view, version, groups)
+        super().__init__(plan, view, version, beginning)
         self.work: Callable[[], ViewVersion] | None = None
         self.computed: Future[ViewVersion] | None = None
         self.begun_us = 0
@@ -125,7 +125,7 @@ class ParentsBackfill(Backfill):
                 known = self._changes.get(name)
                 self._changes[name] = changes.held() if known is None else known.then(changes)
 
-    def since(self, parents: Mapping[str, Parent]) -> dict[str, Parent]:
+    def changed_parents(self, parents: Mapping[str, Parent]) -> dict[str, Parent]:
         """Its parents, with all changes since the computation began."""
         return {name: parents[name].since(self._begun[name], self._changes.get(name)) for name in self.plan.parents}
 

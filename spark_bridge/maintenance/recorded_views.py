@@ -9,7 +9,7 @@ from actors.protocol.blocks import Block
 from spark_bridge.changes.change_set import ChangeSet, Parent
 from spark_bridge.changes.view import ShownView, View, seconds_behind
 from spark_bridge.ingest.epoch_rows import EpochRows, EpochViews, Stopped
-from spark_bridge.maintenance.backfill import HistoryBackfill, TakenGroups
+from spark_bridge.maintenance.backfill import Beginning, HistoryBackfill
 from spark_bridge.maintenance.backfills import Backfills
 from spark_bridge.maintenance.declaration import Declaration, Start
 from spark_bridge.maintenance.derived_views import DerivedViews, RunWork, Work
@@ -65,6 +65,7 @@ class RecordedViews:
         create_empty: makes the dataset of a view that fails in its first epoch, without rows.
         clock: begins recomputations, and tells the time of the next epoch.
         observe: is called after each transition of a view.
+        is_small: whether the rows of a view can be copied within an epoch.
     """
 
     def __init__(
@@ -76,11 +77,12 @@ class RecordedViews:
         create_empty: Callable[[ViewPlan, int], ViewVersion],
         clock: Clock,
         observe: Callable[[Transition], None] = log_transition,
+        is_small: Callable[[ViewVersion], bool] = lambda _: True,
     ) -> None:
         self._backfills, self._full, self._derived = backfills, full, derived
         self._adopt, self._clock = adopt, clock
         self.shared = SharedViews()
-        self._create_empty = create_empty
+        self._create_empty, self._is_small = create_empty, is_small
         self._planned: Mapping[str, PlannedView] = {}
         self._lives = ViewLives(observe)
         self._begun: dict[str, ViewVersion] = {}
@@ -192,16 +194,26 @@ class RecordedViews:
         backfills = {name: of_sources[name] for name in lacking if name in of_sources}
         # A backfill of another query, or of a dropped view, does not continue.
         begun = {name: each for name, each in self._begun.items() if name not in self._ending}
+        beginnings = self._beginnings(plans, declaration)
+        self._backfills.declare(definitions, backfills, begun, beginnings)
+        self._full.declare(full, declaration.fresh, begun, self.versions)
+        self._derived.declare(derived, declaration.fresh, begun, self.versions, self.shared, beginnings)
+        self._begun = {}
+        return {name: plan for name, plan in of_sources.items() if name not in backfills}
+
+    def _beginnings(self, plans: Mapping[str, ViewPlan], declaration: Declaration) -> dict[str, Beginning]:
+        """Name → stored rows with which a view begins."""
         groups = {
-            name: TakenGroups(before.plan, self.versions[name], before.has_all)
+            name: Beginning(before.plan, self.versions[name], before.has_all)
             for name in declaration.names(Start.OF_GROUPS)
             if name in plans and (before := self._planned[name].before) is not None
         }
-        self._backfills.declare(definitions, backfills, begun, groups)
-        self._full.declare(full, declaration.fresh, begun, self.versions)
-        self._derived.declare(derived, declaration.fresh, begun, self.versions, self.shared, groups)
-        self._begun = {}
-        return {name: plan for name, plan in of_sources.items() if name not in backfills}
+        own = {
+            name: Beginning(plans[name], version, has_all=False, since=epoch)
+            for name, epoch in declaration.resumable.items()
+            if name in plans and (version := self.versions.get(name)) is not None and self._is_small(version)
+        }
+        return groups | own
 
     def _share_rows(
         self, definitions: Mapping[str, ViewDefinition], plans: Mapping[str, ViewPlan], declaration: Declaration

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Mutant
 
 _ASKS = "'ASK(' in repr(scenario)"
+_SINCE = "tests/slackwater/backfill/test_rows_since_an_epoch.py"
 _RETRIES = "'ASK(RetryCommand' in repr(scenario)"
 _FORGETS = "'ASK(ForgetCommand' in repr(scenario)"
 _REREADS = "'ASK(ReingestCommand' in repr(scenario)"
@@ -493,6 +494,60 @@ OUTER_MUTANTS = (
             ),
         ),
         shown_by="tests/slackwater/running/test_view_commands.py",
+    ),
+    Mutant(
+        "a view that resumes gets the rows of its own epochs again",
+        "slackwater/backfill/backfill_input.py",
+        (("first=rows.get(each.file, 0))", "first=0)"),),
+        shown_by=_SINCE,
+    ),
+    Mutant(
+        "a view resumes over files that were replaced",
+        "slackwater/backfill/backfill_input.py",
+        (("if present.get(file, 0) < count:", "if False:"),),
+        shown_by=_SINCE,
+    ),
+    Mutant(
+        "a history reads the first part of a file again",
+        "slackwater/backfill/ledger_history.py",
+        (("Offset(max(row, file.first))", "Offset(row)"),),
+        shown_by=_SINCE,
+    ),
+    Mutant(
+        "a view resumes over stored rows that were corrected",
+        "slackwater/backfill/stored_history.py",
+        (("if (had.path, had.progress) != (stored.path, stored.progress):", "if False:"),),
+        shown_by=_SINCE,
+    ),
+    Mutant(
+        "a view resumes over stored rows that were compacted",
+        "slackwater/backfill/stored_history.py",
+        (("if [_rows_of(each) for each in before] !=", "if False and [_rows_of(each) for each in before] !="),),
+        shown_by=_SINCE,
+    ),
+    Mutant(
+        "a view that follows the time resumes",
+        "spark_bridge/maintenance/declaration.py",
+        (("not plan.parents and not follows_time", "not plan.parents"),),
+        shown_by="tests/spark_bridge/maintenance/test_recorded_views.py",
+    ),
+    Mutant(
+        "a view that lacks missing files resumes",
+        "spark_bridge/maintenance/declaration.py",
+        (("            and not known.missing\n", ""),),
+        shown_by="tests/spark_bridge/maintenance/test_recorded_views.py",
+    ),
+    Mutant(
+        "a view that resumes is complete at once",
+        "spark_bridge/maintenance/backfill.py",
+        (("not (self.lacks or self.since)", "not self.lacks"),),
+        shown_by="tests/spark_bridge/maintenance/test_recorded_views.py",
+    ),
+    Mutant(
+        "a view that cannot resume waits for ever",
+        "spark_bridge/maintenance/backfills.py",
+        (("            self._restart(backfill.plan.name, backfill)\n", ""),),
+        shown_by="tests/spark_bridge/maintenance/test_recorded_views.py",
     ),
     Mutant(
         "a failing view that can have late rows is rebuilt",

@@ -1278,7 +1278,7 @@ VIEW_MUTANTS = (
     Mutant(
         "the measures that lack the history are forgotten by a crash",
         "spark_bridge/maintenance/backfill.py",
-        (("round(self.fraction, 4), self.lacks)", "round(self.fraction, 4))"),),
+        (("missing, fraction, self.lacks, self.since)", "missing, fraction, (), self.since)"),),
         shown_by=f"{_ADDED}::test_only_added_measures_are_computed_of_the_stored_rows[a measure]",
     ),
     Mutant(

@@ -188,6 +188,24 @@ def test_a_view_that_was_not_declared_for_a_while_catches_up(tmp_path: Path) -> 
 
 
 @pytest.mark.more
+def test_a_view_that_was_not_declared_for_a_while_reads_only_the_files_since_then(tmp_path: Path) -> None:
+    """The files from before that are deleted: a view that is rebuilt would wait for them."""
+    views = {"by_kind": BY_KIND, "large": LARGE}
+    (tmp_path / "in").mkdir()
+    write(tmp_path / "in", "a.parquet", parquet(events(0)))
+    pipeline(tmp_path, *views.items()).run(until="caught_up")
+    write(tmp_path / "in", "b.parquet", parquet(events(100)))
+    pipeline(tmp_path).run(until="caught_up")
+    rows = (tmp_path / "in" / "a.parquet").read_bytes()
+    (tmp_path / "in" / "a.parquet").unlink()
+    write(tmp_path / "in", "c.parquet", parquet(events(200)))
+    pipeline(tmp_path, *views.items()).run(until="caught_up")
+    assert {*views} < {*sw.open(tmp_path / "root").snapshot().views}
+    write(tmp_path / "in", "a.parquet", rows)
+    check(tmp_path, {"totals": TOTALS, **views})
+
+
+@pytest.mark.more
 def test_the_tasks_of_the_executors_read_stored_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shares: list[int] = []
     made = dataset_frame._frame

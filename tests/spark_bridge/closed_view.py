@@ -182,7 +182,7 @@ class Followed:
         made.declare(self._definitions, {"t": SCHEMA}, self._known)
         return made
 
-    def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> EarlierRows:
+    def _history(self, plan: ViewPlan, since: int, epoch: int, progress: str | None) -> EarlierRows:
         columns = [name for name in SCHEMA.names if name in plan.columns["t"]]
         return EarlierRows("t", self._ingested[epoch].select(columns), progress)
 

@@ -191,9 +191,12 @@ class ViewGraph(CorrectedView):
         paths = [self._written.path(table) for (name, _), table in self.files.items() if name == source]
         return self._oracle.read.parquet(*paths)
 
-    def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> SmallPieces:
-        stored = {source: each for source, each in self._stored_at[epoch].items() if source in plan.sources}
-        return SmallPieces(self.root, stored, self.schemas, plan.columns, progress)
+    def _history(self, plan: ViewPlan, since: int, epoch: int, progress: str | None) -> SmallPieces:
+        stored, had = (
+            {source: each for source, each in self._stored_at.get(at, {}).items() if source in plan.sources}
+            for at in (epoch, since)
+        )
+        return SmallPieces(self.root, stored, self.schemas, plan.columns, progress, had)
 
     def _declare(self, materializer: Materializer, dropped: Collection[str] = ()) -> None:
         known = {name: replace(each) for name, each in self.catalog.items()} if self.epoch else {}

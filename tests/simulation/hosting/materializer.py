@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from actors.files import FileKey
 from actors.protocol.blocks import Block
 from actors.protocol.run_state import Recovered
 from actors.sources.pipeline_definition import MATERIALIZER
 from slackwater.expectations.expectation_counts import ExpectationCounts
 from slackwater.running.loop_thread import Turn
 from slackwater.running.materializer_loop import MaterializerLoop
+from spark_bridge.ingest.history import NotResumableError
 from spark_bridge.maintenance.recorded_views import TIMERS_EVERY_S
 from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.plans.view_plan import ViewPlan
@@ -26,7 +28,7 @@ from tests.simulation.model_views.model_expectations import ModelConditions, ope
 from tests.simulation.model_views.model_full_view import SimulatedThread
 from tests.simulation.model_views.model_history import ModelHistory
 from tests.simulation.model_views.model_materializer import ModelMaterializer
-from tests.simulation.promises.backfill_history import history_of
+from tests.simulation.promises.backfill_history import history_of, offsets_of
 from tests.simulation.world.file_rows import Span
 from tests.simulation.world.interruptions import Killed
 from tests.simulation.world.schedule import Life, ScheduledTimer
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 _RECORD_EVERY_S = (0.0, 1.0)
 _PIECE_S, _SLOW = 0.1, 0.5
+_COMPACTED = 0.1
 
 
 class SimulatedChange(Future[None]):
@@ -215,11 +218,20 @@ class SimulatedMaterializer(Life):
     def _fails(self, view: str, span: Span) -> bool:
         return self._world.bucket.contents[span.file].fails_in(view, span.start, span.end)
 
-    def _open_history(self, plan: ViewPlan, epoch: int, progress: str | None) -> ModelHistory | None:
+    def _open_history(self, plan: ViewPlan, since: int, epoch: int, progress: str | None) -> ModelHistory | None:
         if self._attempt.state.epoch < epoch:
             return None
-        store = self._root.open(read_only=True)
-        version = max(each.state_version for each in store.epochs() if each.epoch <= epoch)
-        ledger, queue = (store.rows(table, version) for table in ("ledger", "queue"))
-        spans = history_of(ledger, queue, self._world.bucket.contents, frozenset(plan.sources))
-        return ModelHistory(spans, progress, is_stored=self._world.stored_rows.keys() >= {*plan.sources})
+        store, sources = self._root.open(read_only=True), frozenset(plan.sources)
+        versions = {each.epoch: each.state_version for each in store.epochs() if each.epoch <= epoch}
+        ledger, queue = (store.rows(table, max(versions.values())) for table in ("ledger", "queue"))
+        had = dict[FileKey, int]()
+        if since:
+            before = [version for each, version in versions.items() if each <= since]
+            if not before or self._world.random.random() < _COMPACTED:
+                raise NotResumableError("the epoch is not retained, or its rows were compacted")
+            had = offsets_of(store.rows("ledger", max(before)), store.rows("queue", max(before)), sources)
+            now = offsets_of(ledger, queue, sources)
+            if any(now.get(file, 0) < rows for file, rows in had.items()):
+                raise NotResumableError("a file was replaced or removed")
+        spans = history_of(ledger, queue, self._world.bucket.contents, sources, had)
+        return ModelHistory(spans, progress, is_stored=self._world.stored_rows.keys() >= sources)

@@ -100,10 +100,9 @@ class ModelDatasets:
         self._at(version)
 
     def take_over(self, epoch: int, before: ViewPlan, version: ViewVersion) -> ViewVersion:
-        """See `spark_bridge.changes.view.GroupedView`: all groups are those of the other view."""
-        assert version.state_path is not None, "it has partials"
-        groups = self._root.view_rows(version.state_path, version.datasets[version.state_path])
-        return self._create(epoch, groups)
+        """See `spark_bridge.changes.view.GroupedView`: all rows or groups are those of the other version."""
+        path = version.state_path or version.path
+        return self._create(epoch, self._root.view_rows(path, version.datasets[path]))
 
     def apply(self, rows: EpochRows) -> ViewVersion:
         return self.computed(rows).merge()

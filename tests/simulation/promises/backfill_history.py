@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from actors.files import FileKey
 from state.tables.records import ViewVersion
@@ -22,8 +23,27 @@ def taken_spans(recorded: ViewVersion) -> int:
     return 0 if recorded.progress is None else int(json.loads(recorded.progress)["history"] or 0)
 
 
+def first_epoch(recorded: ViewVersion) -> int:
+    """The last epoch whose rows a view had when it was resumed; 0 if a recorded backfill began without rows."""
+    return 0 if recorded.progress is None else int(json.loads(recorded.progress).get("since", 0))
+
+
+def offsets_of(ledger: Iterable[Row], queue: Iterable[Row], sources: frozenset[str]) -> dict[FileKey, int]:
+    """File version → the number of its ingested records, good and bad, at an epoch."""
+    return {
+        file_of(row): row[offset]
+        for rows, offset in ((ledger, "rows_read"), (queue, "row_offset"))
+        for row in rows
+        if row["source"] in sources and row[offset] and row.get("status") not in REMOVED_STATUSES
+    }
+
+
 def history_of(
-    ledger: Iterable[Row], queue: Iterable[Row], contents: Mapping[FileKey, Content], sources: frozenset[str]
+    ledger: Iterable[Row],
+    queue: Iterable[Row],
+    contents: Mapping[FileKey, Content],
+    sources: frozenset[str],
+    had: Mapping[FileKey, int] = MappingProxyType({}),
 ) -> list[Span]:
     """The ingested rows of some sources at an epoch, in the order of their files.
 
@@ -32,14 +52,16 @@ def history_of(
         queue: rows of the queue at the epoch.
         contents: file version → its content.
         sources: the names of the sources.
+        had: the offsets of an earlier epoch, whose rows are left out.
     """
-    offsets = {
-        file_of(row): row[offset]
-        for rows, offset in ((ledger, "rows_read"), (queue, "row_offset"))
-        for row in rows
-        if row["source"] in sources and row[offset] and row.get("status") not in REMOVED_STATUSES
-    }
-    return [span for file in sorted(offsets) for span in _spans(file, contents[file].good_rows(offsets[file]))]
+    offsets = offsets_of(ledger, queue, sources)
+    return [
+        span
+        for file in sorted(offsets)
+        for span in _spans(
+            file, tuple(row for row in contents[file].good_rows(offsets[file]) if row >= had.get(file, 0))
+        )
+    ]
 
 
 def _spans(file: FileKey, rows: tuple[int, ...]) -> list[Span]:

@@ -20,7 +20,7 @@ from tests.simulation.model_views.model_view import (
     internal_views_of,
 )
 from tests.simulation.promise_broken import PromiseBroken
-from tests.simulation.promises.backfill_history import history_of, taken_spans
+from tests.simulation.promises.backfill_history import first_epoch, history_of, offsets_of, taken_spans
 from tests.simulation.world.bucket import Content
 from tests.simulation.world.file_rows import RowsByFile, Span
 
@@ -96,7 +96,7 @@ class ViewChecker:
             if view.pinned_epoch is None or model.parents:
                 whole = stored
             else:
-                whole = model.after(stored, self._missing_spans(view, model, tables_at(view.pinned_epoch)))
+                whole = model.after(stored, self._missing_spans(view, model, tables_at))
             own = {file: each for file, each in ingested.items() if each and file[0] in model.sources}
             if model.parents and view.pinned_epoch is not None:
                 own = {}  # it has no rows before it is shown
@@ -231,9 +231,13 @@ class ViewChecker:
                     if self._rows(path, version) != self._committed[path, version]:
                         raise PromiseBroken("G3", f"version {version} of {path} has changed after epoch {record.epoch}")
 
-    def _missing_spans(self, view: ViewVersion, model: ModelView, tables: FileTables) -> list[Span]:
+    def _missing_spans(self, view: ViewVersion, model: ModelView, tables_at: Callable[[int], FileTables]) -> list[Span]:
         """The rows of a backfill's history that it does not have yet."""
-        history = history_of(tables.ledger.values(), tables.queue.values(), self._contents, model.sources)
+        tables, had, since = tables_at(view.pinned_epoch or 0), dict[FileKey, int](), first_epoch(view)
+        if since:
+            before = tables_at(since)
+            had = offsets_of(before.ledger.values(), before.queue.values(), model.sources)
+        history = history_of(tables.ledger.values(), tables.queue.values(), self._contents, model.sources, had)
         return history[taken_spans(view) :]
 
     def _rows(self, path: str, version: int) -> object:

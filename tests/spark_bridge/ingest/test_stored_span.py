@@ -160,7 +160,7 @@ def test_history_of_stored_rows_makes_no_block_and_repeats_no_row_after_a_crash(
     monkeypatch.setattr(backfill, "_LEAST_BESIDE_BYTES", 1)
     monkeypatch.setattr(backfill, "_MOST_BYTES", 60)
 
-    def open_history(plan: ViewPlan, epoch: int, progress: str | None) -> StoredHistory:
+    def open_history(plan: ViewPlan, since: int, epoch: int, progress: str | None) -> StoredHistory:
         return StoredHistory(root, {"t": version}, {"t": SCHEMA}, plan.columns, progress)
 
     def no_block(source: str, table: pa.Table) -> Block:

@@ -25,6 +25,7 @@ class Dataset:
     """The dataset of a view: each write makes the next version."""
 
     num_rows = 0
+    lacks: tuple[int, ...] = ()
 
     def __init__(self, planned: PlannedView | ViewPlan) -> None:
         self.plan = planned.plan if isinstance(planned, PlannedView) else planned
@@ -37,6 +38,9 @@ class Dataset:
     def create(self, epoch: int, *_: object) -> ViewVersion:
         self.version = ViewVersion(self.plan.name, f"views/{self.plan.name}-{epoch}.lance", 1)
         return self.version
+
+    def take_over(self, epoch: int, *_: object) -> ViewVersion:
+        return self.create(epoch)
 
     def open(self, version: ViewVersion) -> None:
         self.version = version

@@ -74,9 +74,9 @@ class ReadingGraph(ViewGraph):
         self.read: list[frozenset[str]] = []
         super().__init__(spark, root, [ViewDefinition("v", query)])
 
-    def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> SmallPieces:
+    def _history(self, plan: ViewPlan, since: int, epoch: int, progress: str | None) -> SmallPieces:
         self.read.append(plan.columns["t"])
-        return super()._history(plan, epoch, progress)
+        return super()._history(plan, since, epoch, progress)
 
 
 def _replaced(spark: SparkSession, root: Path, before: str, after: str) -> ReadingGraph:

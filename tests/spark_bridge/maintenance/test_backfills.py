@@ -113,8 +113,12 @@ class Pipeline:
         reference.check()
         reference.materializer.close()
 
-    def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> Rows:
-        rows = self.ingested[epoch].select([name for name in SCHEMA.names if name in plan.columns["t"]] or ["k"])
+    def _history(self, plan: ViewPlan, since: int, epoch: int, progress: str | None) -> Rows:
+        rows = (
+            self.ingested[epoch]
+            .slice(self.ingested[since].num_rows if since else 0)
+            .select([name for name in SCHEMA.names if name in plan.columns["t"]] or ["k"])
+        )
         return Rows(rows, json.loads(progress) if progress else 0, self.lost)
 
 

@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from spark_bridge.ingest.epoch_rows import EpochRows, EpochViews, Stopped
+from spark_bridge.ingest.history import NotResumableError
 from spark_bridge.maintenance.backfills import Backfills
-from spark_bridge.maintenance.declaration import Declaration
+from spark_bridge.maintenance.declaration import Declaration, Start
 from spark_bridge.maintenance.derived_views import DerivedViews, Work
 from spark_bridge.maintenance.full_views import FullViews
 from spark_bridge.maintenance.recorded_views import RecordedViews
 from spark_bridge.plans.planned_view import PlannedView
 from spark_bridge.plans.view_definition import ViewDefinition
+from spark_bridge.plans.view_plan import Closing, ViewPlan
 from state.clock import ManualClock
 from state.errors import ViewFailedError
 from state.tables.records import CatalogView, ViewClass, ViewVersion
@@ -213,7 +215,7 @@ def test_a_view_that_fails_in_its_first_epoch_is_empty(views: Views) -> None:
     assert done.views["b"].path == "views/b-1.lance"
 
 
-def test_a_failed_view_is_rebuilt_when_it_is_retried(views: Views) -> None:
+def test_a_failed_view_resumes_from_its_own_epoch_when_it_is_retried(views: Views) -> None:
     views.declare({"a": "append"})
     before = views.run("s")
     views.failing = {"a"}
@@ -225,12 +227,76 @@ def test_a_failed_view_is_rebuilt_when_it_is_retried(views: Views) -> None:
     done = views.run("s")
     assert [*done.views] == ["a", "a.next"] and done.views["a"] == before.views["a"], "readers see the old rows"
     assert (views.known["a"].stopped_epoch, views.known["a"].error) == (1, None), "a restart builds it, too"
+    assert (done.views["a.next"].noted["since"], done.views["a.next"].pinned_epoch) == (1, 2), "the rows of epoch 2"
     due = views.recorded.next_due()
     assert due is not None
     views.backfills.take_piece(due)
     done = views.run()
     assert done.views["a"].path == "views/a-3.lance" and done.dropped == ("a.next",)
     assert (views.known["a"].stopped_epoch, views.known["a"].error) == (None, None)
+
+
+def test_a_view_that_cannot_resume_is_rebuilt(views: Views) -> None:
+    views.declare({"a": "append"})
+    views.run("s")
+    views.recorded.fail(ViewFailedError("a", "over rows", "too wet"))
+    views.run("s")
+    views.known["a"] = replace(views.known["a"], error=None)
+    views.declare({"a": "append"})
+    views.run("s")
+
+    def open_history(plan: ViewPlan, since: int, epoch: int, progress: str | None) -> NoHistory:
+        if since:
+            raise NotResumableError("its last epoch is no longer retained")
+        return NoHistory()
+
+    views.backfills._open_history = open_history
+    due = views.recorded.next_due()
+    assert due is not None and views.backfills.take_piece(due)
+    done = views.run("s")
+    assert "a.next" in done.dropped
+    assert (done.views["a.next"].noted["since"], done.views["a.next"].path) == (0, "views/a-4.lance")
+
+
+_STOPPED = CatalogView("a", "append", "SELECT 1", "a", ("s",), (), 1, stopped_epoch=3)
+_PLAN = plan_of("a", "append")
+_TIME: Any = "a time"
+
+
+@pytest.mark.parametrize(
+    ("stored", "plan", "resumable"),
+    [
+        pytest.param(_STOPPED, _PLAN, {"a": 3}, id="append"),
+        pytest.param(_STOPPED, replace(_PLAN, view_class="aggregate"), {"a": 3}, id="aggregate"),
+        pytest.param(_STOPPED, replace(_PLAN, view_class="full"), {}, id="full"),
+        pytest.param(_STOPPED, replace(_PLAN, parents=("b",)), {}, id="over another view"),
+        pytest.param(_STOPPED, replace(_PLAN, closing=Closing("s", 0)), {}, id="windows that close"),
+        pytest.param(_STOPPED, replace(_PLAN, expiry=_TIME), {}, id="rows that expire"),
+        pytest.param(_STOPPED, replace(_PLAN, identity="b"), {}, id="another definition"),
+        pytest.param(replace(_STOPPED, missing=("f",)), _PLAN, {}, id="missing files"),
+        pytest.param(replace(_STOPPED, stopped_epoch=0), _PLAN, {}, id="no rows"),
+        pytest.param(replace(_STOPPED, stopped_epoch=None), _PLAN, {}, id="not stopped"),
+        pytest.param(replace(_STOPPED, error="too wet"), _PLAN, {}, id="not retried"),
+    ],
+)
+def test_a_stopped_view_over_sources_without_time_can_resume(
+    stored: CatalogView, plan: ViewPlan, resumable: Mapping[str, int]
+) -> None:
+    definition = ViewDefinition("a", "SELECT 1", replace=True)
+    assert Declaration.of({"a": definition}, {"a": plan}, {"a": stored}, ["s"]).resumable == resumable
+
+
+def test_a_view_that_uses_the_time_of_epochs_does_not_resume() -> None:
+    plan = plan_of("a", "append", "SELECT current_timestamp() FROM s")
+    stored = replace(_STOPPED, identity=plan.identity)
+    declaration = Declaration.of({"a": ViewDefinition("a", "SELECT 1")}, {"a": plan}, {"a": stored}, ["s"])
+    assert declaration.resumable == {}
+
+
+def test_a_begun_backfill_continues_and_does_not_resume_again() -> None:
+    known = {"a": _STOPPED, "a.next": replace(_STOPPED, name="a.next", stopped_epoch=None)}
+    declaration = Declaration.of({"a": ViewDefinition("a", "SELECT 1")}, {"a": _PLAN}, known, ["s"])
+    assert (declaration.starts["a"], declaration.resumable) == (Start.BACKFILLS, {})
 
 
 @pytest.mark.parametrize("during", ["rows", "history"])

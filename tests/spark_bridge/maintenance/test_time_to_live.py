@@ -122,7 +122,7 @@ class Aged(CorrectedView):
         if "v" in plans:
             self.plan = plans["v"]
 
-    def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> EarlierRows:
+    def _history(self, plan: ViewPlan, since: int, epoch: int, progress: str | None) -> EarlierRows:
         columns = [name for name in self.schemas["t"].names if name in plan.columns["t"]]
         return EarlierRows("t", self._ingested[epoch].select(columns), progress)
 

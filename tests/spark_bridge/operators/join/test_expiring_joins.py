@@ -149,7 +149,7 @@ class Joined:
         made.declare(self._definitions, self._schemas, self._known)
         return made
 
-    def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> EarlierRows:
+    def _history(self, plan: ViewPlan, since: int, epoch: int, progress: str | None) -> EarlierRows:
         [source] = plan.columns
         columns = [name for name in _SCHEMA.names if name in plan.columns[source]]
         return EarlierRows(source, self._ingested[epoch][source].select(columns), progress, 20)
