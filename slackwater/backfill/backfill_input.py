@@ -59,7 +59,7 @@ def view_history(
         )
     sources = [replace(each, schema=schemas[each.name]) for each in definition.sources if each.name in plan.sources]
     [record] = records
-    before = _record_of(store, since)
+    before = record_of(store, since)
     if all(source.materialize for source in sources):
         names = {source.name: stored_rows_name(source.name) for source in sources}
         stored = {source: record.views[name] for source, name in names.items() if name in record.views}
@@ -79,11 +79,12 @@ def view_history(
     return LedgerHistory(list(recorded.values()), plan.columns, replace(definition.fetch, limits=limits), progress)
 
 
-def _record_of(store: StateStore, since: int) -> EpochRecord | None:
+def record_of(store: StateStore, since: int) -> EpochRecord | None:
     """The record of the epoch whose rows a view has; None without such an epoch."""
     if not since:
         return None
-    records = store.epochs(before=since + 1, last=1)
+    # A tag may retain an older epoch, with fewer rows.
+    records = [each for each in store.epochs(before=since + 1, last=1) if each.epoch == since]
     if not records:
         raise NotResumableError(f"epoch {since}, its last epoch, is no longer retained")
     return records[0]
@@ -96,7 +97,7 @@ def _require_stored(had: Mapping[str, RecordedSource], stored: Mapping[str, View
 
 
 def rows_after(now: RecordedSource, had: RecordedSource) -> RecordedSource:
-    """A source with the rows that its files have beyond those of an earlier epoch."""
+    """A source with the rows of its files that an earlier epoch does not have."""
     rows = {each.file: each.rows for each in had.files}
     present = {each.file: each.rows for each in now.files}
     for file, count in rows.items():

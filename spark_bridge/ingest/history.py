@@ -107,9 +107,9 @@ class History(Protocol):
 PutBlock = Callable[[str, pa.Table], Block]
 """(source, rows) -> a block with them; the caller holds it until Spark has computed."""
 OpenHistory = Callable[[ViewPlan, int, int, "str | None"], "History | None"]
-"""(plan, since, epoch, progress) -> the rows ingested after one epoch and up to another one; since 0, all rows.
+"""(plan, since, epoch, progress) -> the rows ingested up to `epoch`, without the rows up to `since`; since 0, all rows.
 
-None until that epoch is committed.  Raises `NotResumableError` if the rows since an epoch cannot be told apart."""
+None until that epoch is committed.  Raises `NotResumableError` if the store does not have the rows up to `since`."""
 
 
 class NotResumableError(Exception):

@@ -10,9 +10,10 @@ import pyarrow as pa
 from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.changes.corrections import CorrectedRows
 from spark_bridge.changes.view import Computed
+from spark_bridge.datasets.dataset_paths import view_path
 from spark_bridge.datasets.dataset_writer import NewRows
 from spark_bridge.datasets.result_rows import new_rows
-from spark_bridge.datasets.view_table import ViewTable, view_path
+from spark_bridge.datasets.view_table import ViewTable
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.maintenance.row_view import RowQuery, RowView

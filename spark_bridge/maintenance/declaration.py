@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
-from spark_bridge.engine.catalyst.epoch_timestamps import uses_epoch_timestamps
 from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.plans.view_plan import ViewPlan
 from state.errors import DefinitionChangedError
@@ -190,8 +189,8 @@ class _Comparison:
 
 
 def _can_resume(plan: ViewPlan) -> bool:
-    """Whether the rows of an epoch have the same result whenever they reach the view, and reach it as they are."""
-    follows_time = plan.closing is not None or plan.expiry is not None or uses_epoch_timestamps(plan.identity)
+    """Whether each row of the view follows from rows of sources alone, in whatever epoch these reach the view."""
+    follows_time = plan.closing is not None or plan.expiry is not None or plan.timestamps.are_used
     return plan.view_class in ("append", "aggregate") and not plan.parents and not follows_time
 
 

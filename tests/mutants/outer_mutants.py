@@ -502,6 +502,12 @@ OUTER_MUTANTS = (
         shown_by=_SINCE,
     ),
     Mutant(
+        "a view resumes from the rows of an older epoch that a tag retains",
+        "slackwater/backfill/backfill_input.py",
+        (("last=1) if each.epoch == since]", "last=1)]"),),
+        shown_by=_SINCE,
+    ),
+    Mutant(
         "a view resumes over files that were replaced",
         "slackwater/backfill/backfill_input.py",
         (("if present.get(file, 0) < count:", "if False:"),),

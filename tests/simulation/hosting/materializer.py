@@ -226,10 +226,9 @@ class SimulatedMaterializer(Life):
         ledger, queue = (store.rows(table, max(versions.values())) for table in ("ledger", "queue"))
         had = dict[FileKey, int]()
         if since:
-            before = [version for each, version in versions.items() if each <= since]
-            if not before or self._world.random.random() < _COMPACTED:
+            if since not in versions or self._world.random.random() < _COMPACTED:
                 raise NotResumableError("the epoch is not retained, or its rows were compacted")
-            had = offsets_of(store.rows("ledger", max(before)), store.rows("queue", max(before)), sources)
+            had = offsets_of(store.rows("ledger", versions[since]), store.rows("queue", versions[since]), sources)
             now = offsets_of(ledger, queue, sources)
             if any(now.get(file, 0) < rows for file, rows in had.items()):
                 raise NotResumableError("a file was replaced or removed")

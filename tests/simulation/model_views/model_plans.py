@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -74,6 +75,7 @@ def plan_of(view: ModelView, materialized: Collection[str]) -> ViewPlan:
         materialized: the sources whose rows are stored.
     """
     nothing: Any = None
+    unused: Any = SimpleNamespace(are_used=False)
     computed, columns = _computed(view), {name: frozenset[str]() for name in view.parents or view.sources}
     if isinstance(view, SideOfJoin | RowsBelow) and view.sources <= {*materialized}:
         columns = dict.fromkeys(view.sources, frozenset({FILE_FIELD.name}))
@@ -98,7 +100,7 @@ def plan_of(view: ModelView, materialized: Collection[str]) -> ViewPlan:
         definition=identity_of(view) + (ON_CLOSE if closing else BY_WATERMARK if follows_watermarks(view) else ""),
         reason="",
         plan=nothing,
-        timestamps=nothing,
+        timestamps=unused,
         leaves={},
         computed=computed,
         content=None if is_view(view.name) or expiry else content,

@@ -15,13 +15,17 @@ from actors.formats.options import Csv
 from actors.objects.object_store import ObjectStore
 from actors.settings import FetchSettings
 from actors.sources.source import SourceDefinition
-from slackwater.backfill.backfill_input import rows_after
+from slackwater.backfill.backfill_input import record_of, rows_after
 from slackwater.backfill.ledger_history import LedgerHistory
 from slackwater.backfill.stored_history import StoredHistory
 from slackwater.reading.recorded_source import IngestedFile, RecordedSource
 from spark_bridge.ingest.history import HistoryPiece, NotResumableError
+from state.clock import ManualClock
 from state.location import Location
-from state.tables.records import ViewVersion
+from state.tables.delta import DeltaBuilder
+from state.tables.records import EpochCounts, EpochSeconds, ViewVersion
+from tests.simulation.memory.memory_disk import MemoryDisk
+from tests.simulation.memory.memory_root import MemoryRoot
 
 SCHEMA = pa.schema([("n", pa.int64())])
 
@@ -89,6 +93,20 @@ def test_a_view_does_not_resume_over_a_changed_file(files: dict[str, FileVersion
     now = {"removed": {"b": 4}, "shorter": {"a": 2, "b": 4}}.get(change, {"a": 4, "b": 4})
     with pytest.raises(NotResumableError, match=r"^a of source s was replaced or removed$"):
         rows_after(source(files, now, tmp_path), had)
+
+
+def test_the_record_of_an_older_epoch_does_not_replace_the_one_of_the_view() -> None:
+    """A tag retains an older epoch, with fewer rows, for longer than the last epoch of the view."""
+    store = MemoryRoot(MemoryDisk(), ManualClock()).create_or_open()
+    store.take_over("run")
+    for epoch in (1 << 50, 3 << 50):
+        delta = DeltaBuilder().build()
+        store.commit(epoch=epoch, delta=delta, views={}, counts=EpochCounts(), seconds=EpochSeconds())
+    assert record_of(store, 0) is None
+    known = record_of(store, 1 << 50)
+    assert known is not None and known.epoch == 1 << 50
+    with pytest.raises(NotResumableError, match="is no longer retained"):
+        record_of(store, 2 << 50)
 
 
 def stored(root: Path, *numbers: int) -> ViewVersion:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -87,8 +88,9 @@ def empty(plan: ViewPlan, epoch: int) -> ViewVersion:
 
 def plan_of(name: str, view_class: ViewClass, identity: str = "", source: str = "s") -> ViewPlan:
     nothing: Any = None
+    unused: Any = SimpleNamespace(are_used=False)
     columns = {source: frozenset[str]()}
     text = identity or name
     return ViewPlan(
-        name, view_class, (source,), (), (), columns, SCHEMA, (), False, text, name, "", nothing, nothing, {}
+        name, view_class, (source,), (), (), columns, SCHEMA, (), False, text, name, "", nothing, unused, {}
     )

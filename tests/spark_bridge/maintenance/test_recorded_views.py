@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -261,6 +262,7 @@ def test_a_view_that_cannot_resume_is_rebuilt(views: Views) -> None:
 _STOPPED = CatalogView("a", "append", "SELECT 1", "a", ("s",), (), 1, stopped_epoch=3)
 _PLAN = plan_of("a", "append")
 _TIME: Any = "a time"
+_USED: Any = SimpleNamespace(are_used=True)
 
 
 @pytest.mark.parametrize(
@@ -272,6 +274,7 @@ _TIME: Any = "a time"
         pytest.param(_STOPPED, replace(_PLAN, parents=("b",)), {}, id="over another view"),
         pytest.param(_STOPPED, replace(_PLAN, closing=Closing("s", 0)), {}, id="windows that close"),
         pytest.param(_STOPPED, replace(_PLAN, expiry=_TIME), {}, id="rows that expire"),
+        pytest.param(_STOPPED, replace(_PLAN, timestamps=_USED), {}, id="the time of epochs"),
         pytest.param(_STOPPED, replace(_PLAN, identity="b"), {}, id="another definition"),
         pytest.param(replace(_STOPPED, missing=("f",)), _PLAN, {}, id="missing files"),
         pytest.param(replace(_STOPPED, stopped_epoch=0), _PLAN, {}, id="no rows"),
@@ -284,13 +287,6 @@ def test_a_stopped_view_over_sources_without_time_can_resume(
 ) -> None:
     definition = ViewDefinition("a", "SELECT 1", replace=True)
     assert Declaration.of({"a": definition}, {"a": plan}, {"a": stored}, ["s"]).resumable == resumable
-
-
-def test_a_view_that_uses_the_time_of_epochs_does_not_resume() -> None:
-    plan = plan_of("a", "append", "SELECT current_timestamp() FROM s")
-    stored = replace(_STOPPED, identity=plan.identity)
-    declaration = Declaration.of({"a": ViewDefinition("a", "SELECT 1")}, {"a": plan}, {"a": stored}, ["s"])
-    assert declaration.resumable == {}
 
 
 def test_a_begun_backfill_continues_and_does_not_resume_again() -> None:
