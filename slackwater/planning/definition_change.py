@@ -225,7 +225,7 @@ def definition_change(
     root = LanceRoot(definition.root, clock)
     schemas = check(definition, root)
     found = {
-        source.name: schemas.get(source.name) or shown_schema(source, definition.fetch, listed(source))[0]
+        source.name: schemas.get(source.name) or shown_schema(source, definition.fetch, listed(source)).schema
         for source in definition.sources
     }
     stored = _stored(root, definition, name)

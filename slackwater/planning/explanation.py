@@ -133,7 +133,7 @@ def explain(
     root = LanceRoot(definition.root, clock)
     schemas, touched = check(definition, root), RowsTouched(root)
     found = {
-        source.name: schemas.get(source.name) or shown_schema(source, definition.fetch, listed(source))[0]
+        source.name: schemas.get(source.name) or shown_schema(source, definition.fetch, listed(source)).schema
         for source in definition.sources
     }
     materialized = [source.name for source in definition.sources if source.materialize]

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.file_errors import REFUSALS, ObjectChanged, ObjectVanished, UnreadableFile
-from actors.files import FileVersion, microseconds_of, time_of
-from actors.formats.options import Parquet
+from actors.files import FileVersion, microseconds_of
+from actors.formats.options import Csv, Parquet
 from actors.formats.parquet.parquet_reader import ParquetReader
 from actors.names.seen_index import SeenIndex, Sight
 from actors.objects.enclosing_table import requests_above
@@ -26,7 +26,9 @@ from actors.sources.foreign_tables import ForeignTables
 from actors.sources.source import SourceDefinition
 from slackwater.extensions.planned_files import NO_FILES, Files
 from slackwater.planning.dry_run.prices import DAY_S, HOUR_S, Prices, Requests, idle_queue_requests
-from slackwater.planning.shown_schema import shown_schema
+from slackwater.planning.samples.likely_mistakes import column_notes, csv_notes, without_files
+from slackwater.planning.samples.sample import sample_of
+from slackwater.planning.shown_schema import listed_files, shown_schema
 from state.errors import SchemaError, StorageError, UsageError
 from state.tables.fingerprint import path_fingerprints, version_fingerprints
 
@@ -129,6 +131,7 @@ class SourcePlan:
 
 
 _KEPT_FILES = 64
+_MOST_FAULTS = 3
 _STATIC = "its rows come with the pipeline: the start stores those that are new"
 _READ_AGAIN = ("append", "replace")
 _Mask = npt.NDArray[np.bool_]
@@ -173,6 +176,8 @@ class SourceSurvey:
         self._lists = 0
         self._changed: str | None = None
         self._foreign = ForeignTables(source.location.url)
+        self._names = 0
+        self._likely_mistakes: list[str] = []
 
     def plan(self) -> SourcePlan:
         """The plan of the source; an error of the source is in `refused` or `paused`."""
@@ -189,6 +194,7 @@ class SourceSurvey:
             above = None if above is None else f"the source is in {above}"
             for page in self._store.list_pages():
                 self._lists += page.requests
+                self._names += page.table.num_rows
                 batches = [self._filter.taken(batch) for batch in page.table.to_batches()]
                 self._foreign.take_page(replace(page, above=above), batches)
                 for batch in batches:
@@ -231,7 +237,8 @@ class SourceSurvey:
         self._keep_first(rows, to_read)
         large = self._gets.add(sizes[to_read])
         if len(large) and self._gets.first_large is None:
-            self._gets.first_large = self._file(rows, int(np.flatnonzero(to_read)[large[0]]))
+            first_large = rows.slice(int(np.flatnonzero(to_read)[large[0]]), 1)
+            (self._gets.first_large,) = listed_files(self._source.name, first_large)
 
     def _is_read_again(self, rows: pa.RecordBatch, keys: Sequence[bytes], changed: _Mask) -> _Mask:
         """True for each changed file that is read again: a version without ingested rows never blocks the next one."""
@@ -246,19 +253,25 @@ class SourceSurvey:
     def _keep_first(self, rows: pa.RecordBatch, to_read: _Mask) -> None:
         missing = _KEPT_FILES - len(self._first)
         if missing > 0:
-            self._first += [self._file(rows, at) for at in np.flatnonzero(to_read)[:missing].tolist()]
-
-    def _file(self, rows: pa.RecordBatch, at: int) -> FileVersion:
-        row = rows.slice(at, 1)
-        (version,) = version_fingerprints(row["etag"], row["size"], row["modified_us"])
-        (values,) = row.to_pylist()
-        modified = time_of(values["modified_us"])
-        return FileVersion(self._source.name, values["path"], version, values["etag"], values["size"], modified)
+            first = rows.take(pa.array(np.flatnonzero(to_read)[:missing]))
+            self._first += listed_files(self._source.name, first)
 
     def _schema(self) -> tuple[pa.Schema | None, int]:
-        if self._known.schema is not None:
+        if self._known.is_committed and self._known.schema is not None:
             return self._known.schema, 0
-        return shown_schema(self._source, self._settings, self._first)
+        shown = shown_schema(self._source, self._settings, self._first)
+        self._likely_mistakes = [
+            *shown.faults[:_MOST_FAULTS],
+            *column_notes(self._source, shown.columns),
+        ]
+        gets = 0
+        if isinstance(self._source.format, Csv) and self._first:
+            file = self._first[0]
+            content = self._store.open(file)
+            self._likely_mistakes += csv_notes(self._source.format, sample_of(content))
+            content.settle()
+            gets = content.requests
+        return self._known.schema or shown.schema, shown.gets + gets
 
     def _measure(self) -> int:
         """Reads the footer of a large Parquet file; returns the number of GETs that this took."""
@@ -317,5 +330,5 @@ class SourceSurvey:
         if gone > 0:
             notes.append(f"{gone:,} files in the queue are deleted")
         if not self._counts.get("listed", Files()).files and self._lists:
-            notes.append("no listed file matches the pattern")
-        return notes
+            notes.append(without_files(self._source, self._names))
+        return notes + self._likely_mistakes

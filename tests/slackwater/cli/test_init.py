@@ -1,17 +1,27 @@
-"""`slackwater init`: a module that can be run, from answers or options."""
+"""`slackwater init`: a module that can be run, from existing files."""
 
 from __future__ import annotations
 
+import gzip
 import io
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from actors.formats.options import Csv
+from actors.reading.source_reader import SourceReader
+from actors.rows import Offset
+from actors.settings import FetchSettings
 from slackwater.cli.target import load_pipeline
 from slackwater.pipeline import Pipeline
+from slackwater.planning.shown_schema import listed_files
 from tests.slackwater.cli.called_command import slackwater
 from tests.slackwater.cli.command import Ended
+
+_ORDERS = "id,zip,qty\n1,01234,5\n2,99999,7\n"
 
 
 def init(monkeypatch: pytest.MonkeyPatch, *arguments: str, answers: str = "") -> Ended:
@@ -23,51 +33,172 @@ def made(file: Path) -> Pipeline:
     return load_pipeline(f"{file}:pipeline")
 
 
-def test_five_answers_make_a_module_with_a_pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = tmp_path / "my shop"
+def write(path: Path, content: str | bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def rows(pipeline: Pipeline, name: str) -> list[dict[str, object]]:
+    """The rows of a source, read as a run reads them."""
+    from actors.objects.object_store import ObjectStore
+
+    source = pipeline.sources[name]
+    reader = SourceReader(source, source.schema, FetchSettings())
+    found: list[dict[str, object]] = []
+    for page in ObjectStore(source.location).list_pages():
+        for batch in page.table.to_batches():
+            for file in listed_files(name, source.path_filter.taken(batch)):
+                piece, is_last = reader.open(file).next_piece(source.schema, Offset())
+                assert is_last and not piece.bad
+                found += piece.table.to_pylist()
+    return found
+
+
+def test_a_directory_becomes_a_module_with_format_types_pattern_and_a_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, raw = tmp_path / "my shop", tmp_path / "raw orders"
     place.mkdir()
     monkeypatch.chdir(place)
-    ended = init(monkeypatch, answers="\n/data/raw orders/\ncsv\n\n\n")
+    write(raw / "day=2026-11-12" / "a.csv", _ORDERS)
+    write(raw / "_temporary" / "b.csv", "x\n")
+    ended = init(monkeypatch, str(raw))
     assert (ended.code, ended.err) == (0, "")
-    assert "app.py is written" in ended.out and "slackwater run app.py:pipeline --dry-run" in ended.out
+    assert "source raw_orders: 1 file of csv, 4 columns" in ended.out
+    assert "slackwater run app.py:pipeline --dry-run" in ended.out
     pipeline = made(place / "app.py")
     assert pipeline.name == "my_shop" and pipeline.root.path == place / "root"
     source = pipeline.sources["raw_orders"]
-    assert (source.location.path, source.format.name) == (Path("/data/raw orders"), "csv")
+    assert (source.location.path, source.format, source.pattern) == (raw, Csv(), "**/*.csv")
+    assert source.schema == pa.schema(
+        [("id", pa.int64()), ("zip", pa.string()), ("qty", pa.int64()), ("day", pa.date32())]
+    )
+    assert [row["zip"] for row in rows(pipeline, "raw_orders")] == ["01234", "99999"]
     assert pipeline.views["first_view"].query == "SELECT count(*) AS n FROM raw_orders"
     text = (place / "app.py").read_text()
-    assert "'" + str(place / "root") + "'" in text, "a command with the quoted root stands in its first lines"
-
-
-def test_options_answer_without_a_question_and_texts_are_quoted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    query = "SELECT 'it''s \"\"\"' AS a, count(*) AS n FROM files_2026"
-    options = ("--name", "p", "--url", "s3://raw/2026/", "--format", "json", "--root", "s3://lake/p", "--query", query)
-    ended = init(monkeypatch, str(tmp_path / "p.py"), *options)
-    assert ended.code == 0, ended.err
-    pipeline = made(tmp_path / "p.py")
-    assert pipeline.views["first_view"].query == query
-    assert pipeline.sources["files_2026"].location.url == "s3://raw/2026"
+    assert f"slackwater sql '{place / 'root'}'" in text
+    assert 'add key="id"' in text
 
 
 @pytest.mark.parametrize(
-    ("arguments", "answers", "said"),
+    ("content", "options", "row"),
     [
-        (("there.py",), "", "there.py exists, and stays as it is: name another file"),
-        (("app.txt",), "", "app.txt cannot be a module: name a file *.py in a directory that exists"),
-        (("no/app.py",), "", "no/app.py cannot be a module"),
-        (("--name", "a b"), "", "pipeline 'a b' is not a valid name"),
-        (("--name", "a", "--url", "raw", "--format", "xml"), "", "source raw: "),
-        (("--name", "a", "--url", "raw"), "parquet\nftp://x\n", "ftp"),
+        ("id;name\n1;a\n2;b\n", Csv(delimiter=";"), {"id": 1, "name": "a"}),
+        ("id\tname\n1\ta\n2\tb\n", Csv(delimiter="\t"), {"id": 1, "name": "a"}),
+        ("id|n\n1|2\n3|4\n", Csv(delimiter="|"), {"id": 1, "n": 2}),
+        ("Report\nof May\nid,n\n1,2\n3,4\n5,6\n", Csv(skip_rows=2), {"id": 1, "n": 2}),
+        ("# by X\nid,n\n1,2\n3,4\n5,6\n", Csv(comment="#"), {"id": 1, "n": 2}),
+        (
+            'id;price\n1;"1.234,50"\n2;"7,25"\n',
+            Csv(delimiter=";", decimal=",", thousands="."),
+            {"id": 1, "price": 1234.5},
+        ),
+        ("id,n\n1,\xe4\n".encode("cp1252"), Csv(encoding="cp1252"), {"id": 1, "n": "ä"}),
+        ("id,n\n1,a\n".encode("utf-16"), Csv(encoding="utf-16"), {"id": 1, "n": "a"}),
+        (gzip.compress(b"id;n\n1;a\n"), Csv(delimiter=";"), {"id": 1, "n": "a"}),
+        ('id,t\n1,"say \\"hi\\" now"\n2,"x"\n', Csv(escape="\\"), {"id": 1, "t": 'say "hi" now'}),
+        ("only\nx\ny\n", Csv(), {"only": "x"}),
     ],
 )
-def test_a_wrong_answer_writes_nothing(
-    arguments: tuple[str, ...], answers: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_options_of_csv_are_proposed_and_read_the_file(
+    content: str | bytes, options: Csv, row: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "there.py").write_text("mine")
-    ended = init(monkeypatch, *arguments, answers=answers)
-    assert ended.code == 2 and said in ended.err and ended.err.count("\n") == 1, ended.err
-    assert [each.name for each in tmp_path.iterdir()] == ["there.py"]
+    write(tmp_path / "raw" / "a.csv", content)
+    ended = init(monkeypatch, "raw")
+    assert ended.code == 0, ended.err
+    pipeline = made(tmp_path / "app.py")
+    assert pipeline.sources["raw"].format == options
+    assert rows(pipeline, "raw")[0] == row
+
+
+def test_each_kind_of_file_is_a_source_and_other_files_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for day in range(3):
+        write(tmp_path / "in" / "orders" / f"2026-11-0{day + 1}" / "a.csv", _ORDERS)
+    write(tmp_path / "in" / "clicks" / "a.json", '{"at": "2026-11-12T10:00:00Z", "tags": {}}\n')
+    write(tmp_path / "in" / "group" / "a.parquet", b"")
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "in" / "group" / "b.parquet")
+    write(tmp_path / "in" / "scans" / "a.pdf", "%PDF-1.7\n")
+    ended = init(monkeypatch, "in")
+    assert ended.code == 0, ended.err
+    sources = made(tmp_path / "app.py").sources
+    assert {name: (each.format.name, each.pattern) for name, each in sources.items()} == {
+        "orders": ("csv", "orders/**/*.csv"),
+        "clicks": ("json", "clicks/**/*.json"),
+        "files_group": ("parquet", "group/**/*.parquet"),
+    }
+    assert "left out: scans/a.pdf: it is a PDF document: leave it out with pattern=..." in ended.out
+
+
+def test_directories_with_the_same_columns_are_one_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "in" / "north" / "a.csv", _ORDERS)
+    write(tmp_path / "in" / "south" / "a.csv", "id,zip,qty\n3,x,1.5\n")
+    assert init(monkeypatch, "in").code == 0
+    (source,) = made(tmp_path / "app.py").sources.values()
+    assert source.schema is not None
+    assert (source.pattern, source.schema.field("qty").type) == ("**/*.csv", pa.float64())
+
+
+def test_a_name_or_a_reason_of_a_file_is_never_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    directory, evil = '"""+exit(7)[x]', '\n"""\nraise SystemExit(7)\n'
+    write(tmp_path / "in" / directory / 'a".csv', f'"{evil}",b\n1,2\n3,"x\n')
+    write(tmp_path / "in" / directory / "a\n.csv", _ORDERS)
+    ended = init(monkeypatch, "in")
+    assert ended.code == 0, ended.err
+    (source,) = made(tmp_path / "app.py").sources.values()
+    assert source.path_filter.accepts(f'{directory}/a".csv')
+    assert "left out: " in ended.out and "\\n.csv" in ended.out
+
+
+def test_options_decide_and_texts_are_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "2026" / "a.json", '{"a": 1}\n')
+    query = "SELECT 'it''s \"\"\"' AS a, count(*) AS n FROM files_2026"
+    options = ("--name", "p", "--root", "s3://lake/p", "--query", query, "--file", str(tmp_path / "p.py"))
+    ended = init(monkeypatch, "2026", *options)
+    assert ended.code == 0, ended.err
+    pipeline = made(tmp_path / "p.py")
+    assert pipeline.views["first_view"].query == query
+    assert (pipeline.name, pipeline.root.url) == ("p", "s3://lake/p")
+
+
+def test_the_url_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "raw" / "a.json", '{"a": 1}\n')
+    assert init(monkeypatch, answers="raw\n").code == 0
+    assert [*made(tmp_path / "app.py").sources] == ["raw"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("raw", "--file", "there.py"), "there.py exists, and stays as it is: name another file with --file"),
+        (("raw", "--file", "app.txt"), "app.txt cannot be a module: name a file *.py in a directory that exists"),
+        (("raw", "--file", "no/app.py"), "no/app.py cannot be a module"),
+        (("raw", "--name", "a b"), "pipeline 'a b' is not a valid name"),
+        (("ftp://x",), "ftp"),
+        (("empty",), "it has no files yet"),
+        (("nowhere",), "nowhere"),
+        (("scans",), "a.png: it is a PNG image"),
+    ],
+)
+def test_a_wrong_argument_writes_nothing(
+    arguments: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "there.py", "mine")
+    write(tmp_path / "raw" / "a.csv", _ORDERS)
+    write(tmp_path / "scans" / "a.png", b"\x89PNG\r\n\x1a\n\x00")
+    (tmp_path / "empty").mkdir()
+    before = sorted(tmp_path.iterdir())
+    ended = init(monkeypatch, *arguments)
+    assert ended.code == (1 if "nowhere" in arguments else 2) and said in ended.err and ended.err.count("\n") == 1, (
+        ended.err
+    )
+    assert sorted(tmp_path.iterdir()) == before
     assert (tmp_path / "there.py").read_text() == "mine"

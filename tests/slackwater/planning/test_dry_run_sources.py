@@ -237,3 +237,47 @@ def test_a_source_that_a_run_would_pause_has_the_reason(tmp_path: Path) -> None:
     _raw(tmp_path / "lake", "_delta_log/00000000000000000000.json")
     plan = _sources(_pipeline(tmp_path / "root", raw)).sources[0]
     assert plan.paused is not None and "the source is in a Delta table" in plan.paused
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "note"),
+    [
+        ({}, {}, "nothing is below"),
+        ({"a.txt": "x"}, {}, "none of the 1 name below"),
+        ({"_temporary/a.csv": _LINE}, {"pattern": "**"}, "are hidden: names with _ or . in front"),
+        ({"a.csv": "id;sku;qty\n1;a;2\n2;b;3\n"}, {}, "a.csv looks like Csv(delimiter=';')"),
+        ({"a.csv": "made by X\nof May\nid,n\n1,2\n3,4\n"}, {}, "a.csv looks like Csv(skip_rows=2)"),
+        ({"a.csv": "id,n\n1,2\n"}, {"format": "parquet"}, "a.csv: not a Parquet file"),
+        ({"a.csv": '{"id": 1}\n'}, {"format": "parquet"}, "a.csv: it is JSON, not Parquet"),
+        ({"a.csv": "id,qty\n1,2\n", "b.csv": "id,quantity\n1,2\n"}, {}, "b.csv lacks qty of a.csv, and has quantity"),
+        ({"a.csv": "id,quantity\n1,2\n"}, {"schema": "id bigint, qty int"}, "a.csv lacks qty of the declared schema"),
+        ({"day=1/a.csv": "id,qty\n1,2\n"}, {"schema": "id bigint, qty int, day int"}, None),
+        ({"a.csv": "ID,qty\n1,2\n", "b.csv": "qty,id\n1,2\n"}, {}, None),
+        ({"a.csv": '{"id": 1}\n', "b.csv": '{"qty": 1}\n'}, {"format": "json"}, None),
+        ({"a.csv": "id;n\n1;2\n"}, {"format": sw.Csv(delimiter=";")}, None),
+        ({"a.csv": "id\nx\ny\n"}, {}, None),
+    ],
+)
+def test_likely_mistakes_are_notes(
+    files: dict[str, str], options: dict[str, object], note: str | None, tmp_path: Path
+) -> None:
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    for name, text in files.items():
+        (raw / name).parent.mkdir(exist_ok=True)
+        (raw / name).write_text(text)
+    pipeline = sw.Pipeline("p", root=tmp_path / "root")
+    given: dict[str, object] = {"format": "csv", "pattern": "**/*.csv", **options}
+    pipeline.source("s", raw, **given)  # type: ignore[arg-type]
+    pipeline.view("all", "SELECT * FROM s")
+    (source,) = _sources(pipeline).sources
+    assert bool(source.notes) is (note is not None), source.notes
+    assert all(note is not None and note in each for each in source.notes), source.notes
+
+
+def test_a_wildcard_in_the_url_is_a_note(s3: S3Server, bucket: str) -> None:
+    pipeline = sw.Pipeline("p", root=f"s3://{bucket}/root", storage_options=s3.storage_options)
+    pipeline.source("s", f"s3://{bucket}/raw/*.csv", format="csv")
+    pipeline.view("all", "SELECT * FROM s")
+    (source,) = _sources(pipeline).sources
+    assert any("has a wildcard: give the directory as url=" in note for note in source.notes), source.notes

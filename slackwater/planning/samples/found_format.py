@@ -1,0 +1,46 @@
+"""The format of a file by its first bytes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import PurePosixPath
+
+from actors.formats.options import Avro, Csv, Debezium, Json, Orc, Parquet, Text
+from actors.formats.registry import BuiltIn
+from actors.formats.signatures import binary_format, json_format, markup_format
+from slackwater.planning.samples.csv_format import csv_format
+from slackwater.planning.samples.sample import Sample
+
+_BINARY: dict[str, BuiltIn] = {"Parquet": Parquet(), "Avro": Avro(), "ORC": Orc()}
+_TEXT_NAMES = (".txt", ".log")
+_COMPRESSIONS = (".gz", ".zst", ".bz2", ".lz4", ".xz")
+
+
+def found_format(sample: Sample) -> BuiltIn | str:
+    """The format that suits a file, or the reason why no built-in one does."""
+    binary = binary_format(sample.head)
+    if binary is not None and binary.name in _BINARY:
+        return _BINARY[binary.name]
+    other = binary or markup_format(sample.head)
+    if other is not None:
+        return f"it is {other.name}: {other.next_step}"
+    if not sample.head.strip():
+        return "it has no content"
+    if json_format(sample.head) is not None:
+        return Debezium() if _is_change(sample.head) else Json()
+    names = [suffix.lower() for suffix in PurePosixPath(sample.path).suffixes]
+    is_text = next((name for name in reversed(names) if name not in _COMPRESSIONS), "") in _TEXT_NAMES
+    csv = csv_format(sample)
+    if is_text and (csv is None or csv.delimiter.encode() not in sample.head):
+        return Text()
+    return csv or Csv()
+
+
+def _is_change(head: bytes) -> bool:
+    """True if the first line is a change in Debezium's envelope."""
+    try:
+        change = json.loads(head.split(b"\n", 1)[0])
+    except (ValueError, RecursionError):
+        return False
+    change = change.get("payload", change) if isinstance(change, dict) else None
+    return isinstance(change, dict) and "op" in change and ("before" in change or "after" in change)

@@ -1,0 +1,67 @@
+"""Likely mistakes of a declaration: its options compared with a few of its files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from actors.formats.options import Csv, Debezium, Json, Text
+from actors.schemas.column_names import names_text
+from actors.schemas.path_columns import path_values
+from actors.sources.source import SourceDefinition
+from slackwater.planning.samples.csv_format import csv_format
+from slackwater.planning.samples.sample import Sample
+
+_MOST_NOTES = 3
+# A declared quote that no file has is no mistake, and the form of dates is judged by few values.
+_JUDGED = "delimiter", "header", "skip_rows", "comment", "escape", "decimal", "encoding"
+
+
+def without_files(source: SourceDefinition, listed: int) -> str:
+    """The note about a source without a file to read.
+
+    Args:
+        listed: the number of names below the URL, of which none is read.
+    """
+    url, pattern = source.location.url, source.pattern
+    if "*" in url or "?" in url:
+        return f'the URL {url} has a wildcard: give the directory as url=, and the rest as pattern="**/*.csv"'
+    if not listed:
+        return f"nothing is below {url} yet: check the URL, or wait for its first file"
+    names = "name" if listed == 1 else "names"
+    if pattern == "**":
+        return f"all {listed:,} {names} below {url} are hidden: names with _ or . in front, or unfinished files"
+    return f"none of the {listed:,} {names} below {url} matches pattern={pattern!r}"
+
+
+def csv_notes(format: Csv, sample: Sample | None) -> list[str]:
+    """Notes about options that do not suit a file."""
+    suited = None if sample is None else csv_format(sample)
+    if sample is None or suited is None:
+        return []
+    wrong = [name for name in _JUDGED if getattr(suited, name) != getattr(format, name)]
+    options = ", ".join(f"{name}={getattr(suited, name)!r}" for name in wrong)
+    return [f"{sample.path} looks like Csv({options}); check the options of the format"] if wrong else []
+
+
+def column_notes(source: SourceDefinition, shown: Mapping[str, Sequence[str]]) -> list[str]:
+    """Notes about columns that differ between files, or from the declared ones.
+
+    Records of JSON may leave out any field, and a line of text has none.
+
+    Args:
+        shown: the path of a file → the names of its columns.
+    """
+    if not shown or isinstance(source.format, (Json, Debezium, Text)):
+        return []
+    first = next(iter(shown))
+    wanted = list(shown[first]) if source.schema is None else source.schema.names
+    known, whose = {name.lower() for name in wanted}, first if source.schema is None else "the declared schema"
+    notes = []
+    for path, names in shown.items():
+        own = {name.lower() for name in [*names, *path_values(path)]}
+        lacks = [name for name in wanted if name.lower() not in own]
+        adds = [name for name in names if name.lower() not in known]
+        if lacks:
+            also = f", and has {names_text(adds)}" if adds else ""
+            notes.append(f"{path} lacks {names_text(lacks)} of {whose}{also}")
+    return notes[:_MOST_NOTES]
