@@ -39,8 +39,11 @@ _NULL = b"null"
 _SPACE = np.zeros(256, np.bool_)
 _SPACE[list(b" \t\r\n")] = True
 _MOST_LEVELS = 8
+_MOST_NESTED = 200
+"""The levels of an object over lines: the search in lines that open brackets alone would take quadratic time."""
 
 NOT_CLOSED = "its array is not closed: the file was cut off, or a bracket is missing"
+_TOO_MANY_BROKEN = "too many of its records are cut off (ReadLimits.max_bad_records)"
 _BEHIND_THE_ARRAY = "text follows the array; a file that begins with an array has arrays only"
 _NO_ELEMENT = "a comma of the array has no element beside it"
 _NO_COMMA = "no comma follows the element of the array"
@@ -69,7 +72,15 @@ def begins_with_array(text: bytes) -> bool | None:
     return text[start : start + 1] == b"[" if start < len(text) else None
 
 
-def records(text: bytes, *, is_start: bool, is_last: bool, of_array: bool, are_good: bool = False) -> Records:
+def records(
+    text: bytes,
+    *,
+    is_start: bool,
+    is_last: bool,
+    of_array: bool,
+    are_good: bool = False,
+    most_broken: int = 1000,
+) -> Records:
     """Finds the records of a text.
 
     Args:
@@ -79,8 +90,9 @@ def records(text: bytes, *, is_start: bool, is_last: bool, of_array: bool, are_g
         of_array: True for a file that begins with an array.
         are_good: True for the records of a text without a bad record, which are found faster; the caller parses them,
             and asks again if one is bad.
+        most_broken: the search ends with an error if more objects have no end.
     """
-    search = (_ArraySearch if of_array else _Search)(text, is_start, is_last, are_good)
+    search = (_ArraySearch if of_array else _Search)(text, is_start, is_last, are_good, most_broken)
     search.run()
     return search.found()
 
@@ -115,6 +127,7 @@ class _Search:
     is_start: bool
     is_last: bool
     are_good: bool
+    most_broken: int
     end: int = 0
     error: UnreadableFile | None = None
     _signs: Signs = field(init=False)
@@ -189,6 +202,10 @@ class _Search:
 
     def _add_broken(self, start: int) -> int | None:
         """Adds an object that cannot go on, up to the next line of its indent, see above."""
+        self.most_broken -= 1
+        if self.most_broken < 0:
+            self.error = UnreadableFile(_TOO_MANY_BROKEN)
+            return None
         line = self.text.rfind(b"\n", 0, start) + 1
         begins_line = (line or self.is_start) and not self.text[line:start].strip()
         indent = start - line if begins_line else 0
@@ -289,6 +306,8 @@ class _Search:
                 if kind in (OPEN_OBJECT, OPEN_ARRAY):
                     if position > line_end and stack and self._cannot_open(stack[-1], kind, last, position):
                         return None, True
+                    if position > line_end and len(stack) > _MOST_NESTED:
+                        return None, True
                     stack.append(kind)
                 else:
                     if stack:
@@ -349,7 +368,7 @@ class _ArraySearch(_Search):
             else:
                 self._comma, self._is_behind_element = None, True
                 position = self._next(position)
-        if self.is_last and is_inside:
+        if self.is_last and is_inside and self.error is None:
             self.error = UnreadableFile(NOT_CLOSED)
 
     def _next(self, start: int) -> int | None:

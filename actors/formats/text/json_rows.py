@@ -27,6 +27,8 @@ from actors.settings import ReadLimits
 _ROW = re.compile(r" in row (\d+)$")
 _VALUE = re.compile(r"couldn't parse:(.+)$")
 _MOST_WRONG_GUESSES = 3
+_FEW = 16
+"""The records among which a value is searched, and the parts of a larger number of records."""
 _FIRST_BYTES = 64
 _LEAST_BLANK_BYTES = 4096
 
@@ -242,7 +244,14 @@ class JsonRows:
             return None
 
     def _found(self, text: bytes, *, is_last: bool, are_good: bool) -> Records:
-        return records(text, is_start=self._is_start, is_last=is_last, of_array=bool(self._of_array), are_good=are_good)
+        return records(
+            text,
+            is_start=self._is_start,
+            is_last=is_last,
+            of_array=bool(self._of_array),
+            are_good=are_good,
+            most_broken=self._limits.max_bad_records,
+        )
 
     def _runs(self, text: bytes, all_records: Records, first: int) -> Iterator[Found]:
         """Yields the records from an index on, at most `most_records` at a time."""
@@ -293,12 +302,16 @@ class JsonRows:
                     reasons[start] = self._parser.reason(error)
                     if self._num_bad + len(reasons) > self._limits.max_bad_records:
                         raise too_many_bad(self._limits.max_bad_records, reasons[start], self._row + start) from None
-                elif guesses and (guess := _bad_index(part, error)) is not None:
-                    at = start + guess
+                elif (index := _bad_row(part, error)) is not None:
+                    # Arrow stops there: together, the parses of the records behind take linear time.
+                    at = start + index
+                    unsearched += [(at + 1, end), (start, at), (at, at + 1)]
+                elif end - start <= _FEW and guesses and (index := _bad_value(part, error)) is not None:
+                    at = start + index
                     unsearched += [(at + 1, end), (start, at), (at, at + 1)]
                 else:
-                    middle = (start + end) // 2
-                    unsearched += [(middle, end), (start, middle)]
+                    step = max(1, -(-(end - start) // _FEW))
+                    unsearched += [(at, min(at + step, end)) for at in range(start, end, step)][::-1]
             else:
                 # A wrong guess costs a parse of the other records.
                 guesses -= end - start == 1
@@ -319,13 +332,16 @@ def _blank_lines(text: memoryview) -> int:
     return max(0, content.rfind(b"\n", 0, spaces))
 
 
-def _bad_index(part: Found, error: Exception) -> int | None:
-    """The index of the bad record, as far as an error shows it."""
+def _bad_row(part: Found, error: Exception) -> int | None:
+    """The index of the bad record at which a parser stopped; None if its error does not contain it."""
     if isinstance(error, UnreadableFile):
         index = None if error.row is None else error.row - 1
-    elif (row := _ROW.search(str(error))) is not None:
-        index = int(row[1])
     else:
-        value = _VALUE.search(str(error))
-        index = None if value is None else part.containing(value[1].encode())
+        index = int(row[1]) if (row := _ROW.search(str(error))) is not None else None
     return index if index is not None and 0 <= index < part.num_records else None
+
+
+def _bad_value(part: Found, error: Exception) -> int | None:
+    """The index of the first record with the value of which an error is; it may have the value elsewhere."""
+    value = _VALUE.search(str(error))
+    return None if value is None else part.containing(value[1].encode())
