@@ -306,18 +306,23 @@ def test_a_plain_file_with_the_bytes_of_an_encrypted_column_is_read(tmp_path: Pa
     )
 
 
-def test_a_row_group_with_fewer_columns_than_the_schema_is_damage(tmp_path: Path) -> None:
+def with_fewer_columns(table: pa.Table) -> bytes:
+    """A Parquet file whose row group has only the first of the two columns of its schema."""
     contents = []
-    for table in (pa.table({"a": [1, 2, 3], "b": [1, 2, 3]}), pa.table({"a": [1, 2, 3]})):
+    for each in (table, table.select(table.column_names[:1])):
         sink = pa.BufferOutputStream()
-        pq.write_table(table, sink, store_schema=False)
+        pq.write_table(each, sink, store_schema=False)
         contents.append(sink.getvalue().to_pybytes())
     wide, narrow = (each[-8 - int.from_bytes(each[-8:-4], "little") : -8] for each in contents)
-    # The number of rows, and the list of one row group, behind the schema.
-    behind_schema = b"\x16\x06\x19\x1c"
+    # The number of rows, as a zigzag number, and the list of one row group, behind the schema.
+    behind_schema = b"\x16" + bytes([2 * table.num_rows]) + b"\x19\x1c"
     groups = narrow[narrow.index(behind_schema) : narrow.index(b"parquet-cpp")]
     footer = wide[: wide.index(behind_schema)] + groups + wide[wide.index(b"parquet-cpp") :]
-    content = contents[1][: -8 - len(narrow)] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
-    schema = pa.schema([("a", pa.int64()), ("b", pa.int64())])
+    data = contents[1][: -8 - len(narrow)]
+    return bytes(data + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+
+
+def test_a_row_group_with_fewer_columns_than_the_schema_is_damage(tmp_path: Path) -> None:
+    table = pa.table({"a": [1, 2, 3], "b": [1, 2, 3]})
     with pytest.raises(UnreadableFile, match="damaged Parquet file: row group 0 has 1 columns, and the schema 2"):
-        list(ParquetReader().read(open_written(tmp_path, content), schema))
+        list(ParquetReader().read(open_written(tmp_path, with_fewer_columns(table)), table.schema))
