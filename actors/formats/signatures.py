@@ -129,6 +129,13 @@ def json_format(head: bytes) -> Signature | None:
     return Signature("JSON", _format("json")) if is_json else None
 
 
+def delimited_format(head: bytes) -> Signature | None:
+    """CSV by the first bytes of a text that is not JSON; None for other content."""
+    line = head.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")[0]
+    is_csv = line[:1] not in (b"{", b"[") and any(delimiter in line for delimiter in (b",", b";", b"\t", b"|"))
+    return Signature("CSV", _format("csv")) if is_csv else None
+
+
 def wide_encoding(head: bytes) -> str | None:
     """UTF-16 or UTF-32 by a byte order mark, or by the zero bytes of Latin text; None for another encoding."""
     for mark, encoding in _BYTE_ORDER_MARKS:

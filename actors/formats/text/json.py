@@ -15,6 +15,7 @@ from actors.formats.limits import row_bytes
 from actors.formats.options import Json
 from actors.formats.pieces import pieces
 from actors.formats.salvage import with_a_record
+from actors.formats.signatures import HEAD_BYTES, delimited_format, is_another
 from actors.formats.template import Reader, ReadRequest
 from actors.formats.text.content import TextContent, chunks
 from actors.formats.text.json_names import AmbiguousNames, FileNames, names_of
@@ -66,7 +67,17 @@ class JsonReader(Reader):
         self._raw = format.raw
 
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
-        fields = inferred(self._first_records(file, 8 * MIB).texts(), self._limits, self._timestamps)
+        try:
+            fields = inferred(self._first_records(file, 8 * MIB).texts(), self._limits, self._timestamps)
+        except UnreadableFile:
+            if (found := delimited_format(self._head(file)[0][:HEAD_BYTES])) is None:
+                raise
+            another = is_another(found, "JSON")
+        else:
+            return self._suggested(fields)
+        raise another
+
+    def _suggested(self, fields: list[pa.Field]) -> pa.Schema:
         if self._raw is not None:
             fields = [*(field for field in fields if field.name != self._raw), pa.field(self._raw, pa.string())]
         if not fields:

@@ -147,6 +147,19 @@ def test_json_in_a_csv_source_is_named(tmp_path: Path, content: bytes) -> None:
     refused(tmp_path, content, Csv(), declared="CSV", found=what)
 
 
+@pytest.mark.parametrize("format", [Json(), Debezium()])
+@pytest.mark.parametrize("content", [_ROWS, b"name;age\nann;7\n", b'"a"\t"b"\n1\t2\n', gzip.compress(_ROWS)])
+def test_csv_in_a_json_source_is_named(tmp_path: Path, content: bytes, format: Format) -> None:
+    what = 'CSV, not JSON: declare the source with format="csv"'
+    refused(tmp_path, content, format, declared="JSON", found=what)
+
+
+def test_one_bad_line_does_not_make_a_file_of_json_csv(tmp_path: Path) -> None:
+    file = open_written(tmp_path, b'a,b\n{"id": 1}\n')
+    pieces = list(reader_for(Json()).read(file, _SCHEMA))
+    assert rows_of(pieces) == [{"id": 1, "n": None}]
+
+
 @pytest.mark.parametrize(
     ("content", "format", "rows"),
     [
