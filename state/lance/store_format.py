@@ -47,10 +47,14 @@ def check_format(schema: pa.Schema, root: Location) -> None:
             f"restore it from a copy; otherwise give the pipeline a root of its own"
         )
     theirs = f"the root at {root} has format {found} and was written by Slackwater {writer}; {ours}"
+    reader, later = f"Slackwater {writer}", f"Slackwater {writer} or later"
+    if writer == version("slackwater"):  # builds between two releases share a version, and may have other formats
+        reader = f"the build of Slackwater {writer} that wrote it"
+        later = f"{reader}, or a later one"
     if int(found) > FORMAT_VERSION:
-        raise RootMismatchError(f"{theirs}: install Slackwater {writer} or later, or {_NEW_ROOT}")
+        raise RootMismatchError(f"{theirs}: install {later}, or {_NEW_ROOT}")
     if int(found) < FORMAT_VERSION:
-        raise RootMismatchError(f"{theirs}: install Slackwater {writer} to read the root, and {_NEW_ROOT}")
+        raise RootMismatchError(f"{theirs}: read the root with {reader}, and {_NEW_ROOT}")
     if missing := _missing_fields(schema):
         raise RootMismatchError(
             f"{theirs}, but the root lacks {missing}: another build of this version wrote it; read the root with "

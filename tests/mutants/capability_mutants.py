@@ -19,6 +19,13 @@ CAPABILITY_MUTANTS = (
         "test_a_root_of_another_format_is_refused_with_both_versions_and_the_next_step",
     ),
     Mutant(
+        "a root of another build is to be read by the version that refuses it",
+        "state/lance/store_format.py",
+        (('if writer == version("slackwater"):', "if not writer:"),),
+        shown_by="tests/state/lance/test_store_format.py::"
+        "test_the_next_step_names_the_build_if_another_build_of_this_version_wrote_the_root",
+    ),
+    Mutant(
         "a table gets a field, and the format keeps its number",
         "state/tables/tables.py",
         (("        found=pa.int64(),\n", "        found=pa.int64(),\n        errors=pa.int64(),\n"),),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
@@ -139,7 +140,7 @@ OWN = version("slackwater")
         (
             str(FORMAT_VERSION - 1),
             rf"has format {FORMAT_VERSION - 1} and was written by Slackwater 9\.1\.0; this is Slackwater {OWN}, which "
-            rf"reads and writes format {FORMAT_VERSION}: install Slackwater 9\.1\.0 to read the root, and give .*new",
+            rf"reads and writes format {FORMAT_VERSION}: read the root with Slackwater 9\.1\.0, and give .*new",
         ),
         (
             str(FORMAT_VERSION + 1),
@@ -197,6 +198,20 @@ def test_a_root_without_its_head_is_damaged(tmp_path: Path) -> None:
 
 
 @pytest.mark.more_after(1)
+@pytest.mark.parametrize(
+    ("number", "step"),
+    [
+        (FORMAT_VERSION - 1, f"read the root with the build of Slackwater {OWN} that wrote it"),
+        (FORMAT_VERSION + 1, f"install the build of Slackwater {OWN} that wrote it, or a later one"),
+    ],
+    ids=["older", "newer"],
+)
+def test_the_next_step_names_the_build_if_another_build_of_this_version_wrote_the_root(number: int, step: str) -> None:
+    metadata = {"slackwater.format": str(number), "slackwater.version": OWN}
+    with pytest.raises(RootMismatchError, match=re.escape(step)):
+        check_format(stamped_schema().with_metadata(metadata), Location("/data/root"))
+
+
 @pytest.mark.parametrize("arguments", [("status",), ("sql", "SELECT 1"), ("doctor", "--quick")])
 def test_commands_refuse_a_root_of_another_format(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     root = Location(str(tmp_path / "root"))
