@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import pyarrow as pa
@@ -23,6 +23,8 @@ from state.errors import ViewError
 from state.location import Location
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import FILE_FIELD
+
+_COPIED_AT_ONCE_BYTES = 64 << 20
 
 
 class AppendView(RowView):
@@ -52,8 +54,14 @@ class AppendView(RowView):
     def take_over(self, epoch: int, before: ViewPlan, version: ViewVersion) -> ViewVersion:
         """Copies the rows of a stored version of the view.  Arguments as of `GroupedView.take_over`."""
         stored = ViewTable.open(self._root.child(version.path), version.version)
-        path, rows = view_path(self._plan.name, epoch), pa.concat_tables(stored.parts(stored.schema.names))
-        self.open(ViewVersion(self._plan.name, path, ViewTable.create(self._root.child(path), rows).version))
+        path, copy = view_path(self._plan.name, epoch), None
+        for rows in _together(stored.parts(stored.schema.names)):
+            if copy is None:
+                copy = ViewTable.create(self._root.child(path), rows)
+            else:
+                copy.append(rows)
+        assert copy is not None, "there is a part, with or without rows"
+        self.open(ViewVersion(self._plan.name, path, copy.version))
         return self._version()
 
     def apply(self, rows: EpochRows) -> ViewVersion:
@@ -105,3 +113,15 @@ class AppendView(RowView):
         names = [*([FILE_FIELD.name] if self._has_files else []), *self._plan.schema.names]
         self.changes.note(ChangeSet(files, None, self._added(new, before, names), before, begun))
         return self._version()
+
+
+def _together(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Yields the rows of many tables in few larger ones: each makes a version of a dataset."""
+    found = list[pa.Table]()
+    for part in parts:
+        found.append(part)
+        if sum(each.nbytes for each in found) >= _COPIED_AT_ONCE_BYTES:
+            yield pa.concat_tables(found)
+            found = []
+    if found:
+        yield pa.concat_tables(found)
