@@ -24,12 +24,11 @@ from tests.simulation.promises.epoch_checker import EpochChecker
 from tests.simulation.promises.expiry_checker import ExpiryChecker
 from tests.simulation.promises.file_checker import FileChecker
 from tests.simulation.promises.gate_checker import GateChecker
-from tests.simulation.promises.lacked_columns import check_lacked_columns
 from tests.simulation.promises.outside.delivery_checker import DeliveryChecker
 from tests.simulation.promises.outside.exit_checker import ExitChecker
 from tests.simulation.promises.outside.kept_file_checker import KeptFileChecker
 from tests.simulation.promises.outside.publication_checker import PublicationChecker
-from tests.simulation.promises.quarantine_checker import QuarantineChecker
+from tests.simulation.promises.quarantine_checker import QuarantineChecker, check_lacked_columns
 from tests.simulation.promises.reading_order_checker import ReadingOrderChecker
 from tests.simulation.promises.removal_checker import RemovalChecker
 from tests.simulation.promises.run_checker import RunChecker

@@ -1,4 +1,4 @@
-"""Checks of the quarantine against the bucket."""
+"""Checks of the quarantine against the bucket, and of the reports of columns that files lack."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from tests.simulation.memory.file_tables import FileTables, file_of, path_of
 from tests.simulation.memory.memory_disk import Row
 from tests.simulation.promise_broken import PromiseBroken
 from tests.simulation.world.bucket import Content
+from tests.simulation.world.file_rows import LACKED, lacks_column
 
 
 class QuarantineChecker:
@@ -58,3 +59,13 @@ class QuarantineChecker:
         if row.get("status") == "forgotten":
             return set()
         return {record for record in self._contents[file_of(row)].bad_records if record < offset}
+
+
+def check_lacked_columns(tables: FileTables) -> None:
+    """Checks that each version with rows of a file that lacks a column has the report of the column (G6)."""
+    reported = {
+        row["sources"][0] for row in tables.catalog.values() if row["kind"] == "column" and row["name"] == LACKED
+    }
+    for row, offset in tables.offsets():
+        if offset and lacks_column(row["path"]) and row["source"] not in reported:
+            raise PromiseBroken("G6", f"{row['path']} lacks the column {LACKED}, and no commit reports it")
