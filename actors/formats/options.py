@@ -122,6 +122,10 @@ class Json:
     name: str = field(default="json", init=False)
     raw: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.raw is not None and (not isinstance(self.raw, str) or not self.raw.strip()):
+            raise SettingsError(f"Json(raw={self.raw!r}): give the name of a column, or None")
+
 
 DEBEZIUM_DELETED = "__op = 'd'"
 """SQL condition: a change in Debezium's envelope is a deletion."""

@@ -126,6 +126,11 @@ class SourceDefinition:
                 f'source {self.name}: Schema(evolution="add_columns") does not look into the envelope of Debezium: '
                 "declare a schema with the columns, or leave the option out"
             )
+        raw = self.format.raw if isinstance(self.format, Json) else None
+        if raw is not None and self.schema is not None and raw not in self.schema.names:
+            raise SettingsError(
+                f"source {self.name}: the schema lacks the column {raw} of Json(raw={raw!r}); declare it as a string"
+            )
         for name in self.metadata:
             require_one_of("metadata", name, METADATA)
         if self.policy.on_change == "replace" and not self.materialize:

@@ -11,7 +11,39 @@ _FOREIGN = "tests/actors/formats/test_foreign_content.py"
 _ORC = "tests/actors/formats/test_orc.py"
 _CONTRACT = "tests/actors/formats/test_reader_contract.py"
 
+_LAYOUTS = "tests/actors/formats/test_json_layouts.py"
+_JSON_TYPES = "tests/actors/formats/test_json_types.py"
+
 FORMAT_MUTANTS = (
+    Mutant(
+        "an array of JSON that was cut off is a whole file",
+        "actors/formats/text/json_records.py",
+        (("        if self.is_last and is_inside and self.error is None:\n", "        if False:\n"),),
+        shown_by=f"{_LAYOUTS}::test_a_damaged_array_ends_the_file_behind_its_elements",
+    ),
+    Mutant(
+        "a cut line of JSON takes the following lines with it",
+        "actors/formats/text/json_records.py",
+        (
+            (
+                "            if is_broken:\n                return self._add_broken(start)\n        elif",
+                "            if is_broken:\n                return None\n        elif",
+            ),
+        ),
+        shown_by=f"{_LAYOUTS}::test_a_bad_record_takes_no_other_with_it",
+    ),
+    Mutant(
+        "a large integer of JSON is inferred as a double",
+        "actors/formats/text/json_schema.py",
+        (("return pa.string() if precision is None else pa.decimal128(precision, 0)", "return pa.float64()"),),
+        shown_by=f"{_JSON_TYPES}::test_a_column_gets_a_type_that_loses_nothing",
+    ),
+    Mutant(
+        "a map of JSON has a key twice",
+        "actors/formats/text/json_values.py",
+        (("        _require_different(entries.owners, names)\n", ""),),
+        shown_by=f"{_JSON_TYPES}::test_a_map_that_is_none_is_a_bad_record",
+    ),
     Mutant(
         "a bug of a reader ends the actor",
         "actors/reading/open_file.py",

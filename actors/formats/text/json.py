@@ -162,6 +162,7 @@ class _Parser:
         self._schema, self._limits, self._timestamps, self._rule = request.schema, limits, timestamps, names
         self._every_column, self._is_strict, self._is_looked = request.every_column, True, False
         self._others: tuple[pa.Field, ...] = ()
+        raw = raw if raw in request.schema.names else None
         if raw is not None and request.schema.field(raw).type != pa.string():
             raise SchemaError(f"column {raw}: Json(raw={raw!r}) is the JSON text of the record; declare it as a string")
         self._raw, self._content = raw, without_columns(request.schema, () if raw is None else (raw,))

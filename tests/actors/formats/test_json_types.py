@@ -11,12 +11,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import slackwater as sw
 from actors.file_errors import UnreadableFile
 from actors.formats.options import Json
 from actors.formats.text import json_text
 from actors.formats.text.json import JsonReader
 from actors.settings import ReadLimits
-from state.errors import SchemaError
+from actors.sources.source import SourceDefinition
+from state.errors import SchemaError, SettingsError
 from tests.actors.formats.written_files import bad_of, open_written, rows_of
 
 
@@ -182,6 +184,17 @@ def test_a_raw_column_of_another_type_is_refused(tmp_path: Path) -> None:
         list(JsonReader(format=Json(raw="r")).read(file, schema))
 
 
+def test_a_raw_column_is_checked_when_the_source_is_declared(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="give the name of a column"):
+        Json(raw=" ")
+    pipeline = sw.Pipeline("p", tmp_path / "root")
+    with pytest.raises(SettingsError, match="the schema lacks the column record"):
+        pipeline.source("s", tmp_path, format=Json(raw="record"), schema="a bigint")
+    pipeline.source("s", tmp_path, format=Json(raw="record"), schema="record string")
+    recorded = SourceDefinition.of_json("s", pipeline.sources["s"].to_json())
+    assert recorded.format == Json(raw="record")
+
+
 def test_digits_below_microseconds_that_are_zero_are_exact(tmp_path: Path) -> None:
     content = (
         b'{"t":"2026-01-02T03:04:05.1234560Z","l":["2026-01-02T03:04:05.123456000"],"s":"1:02:03.1234560"}\n{"t":null}'
@@ -201,7 +214,7 @@ def test_names_match_in_any_case_if_the_file_has_no_exact_one(tmp_path: Path) ->
     assert _read(tmp_path, b'{"userid":1}', *fields, names="exact") == [{"UserId": None, "n": None}]
     rows = _read(tmp_path, b'{"UserId":1,"userid":5}\n{"userid":2}\n{"UserId":null}', *fields)
     assert [row["UserId"] for row in rows] == [1, 2, None]
-    with pytest.raises(UnreadableFile, match="match column 'UserId' of the source"):
+    with pytest.raises(UnreadableFile, match="match column UserId of the source"):
         _read(tmp_path, b'{"userid":1}\n{"USERID":2}', *fields)
 
 
