@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from actors.file_errors import REFUSALS, ObjectChanged, ObjectVanished, UnreadableFile
 from actors.files import FileVersion, microseconds_of
-from actors.formats.options import Csv, Parquet
+from actors.formats.options import Parquet
 from actors.formats.parquet.parquet_reader import ParquetReader
 from actors.names.seen_index import SeenIndex, Sight
 from actors.objects.enclosing_table import requests_above
@@ -26,9 +26,8 @@ from actors.sources.foreign_tables import ForeignTables
 from actors.sources.source import SourceDefinition
 from slackwater.extensions.planned_files import NO_FILES, Files
 from slackwater.planning.dry_run.prices import DAY_S, HOUR_S, Prices, Requests, idle_queue_requests
-from slackwater.planning.samples.likely_mistakes import column_notes, csv_notes, without_files
-from slackwater.planning.samples.sample import sample_of
-from slackwater.planning.shown_schema import listed_files, shown_schema
+from slackwater.planning.samples.likely_mistakes import look_at, without_files
+from slackwater.planning.shown_schema import listed_files
 from state.errors import SchemaError, StorageError, UsageError
 from state.tables.fingerprint import path_fingerprints, version_fingerprints
 
@@ -131,7 +130,6 @@ class SourcePlan:
 
 
 _KEPT_FILES = 64
-_MOST_FAULTS = 3
 _STATIC = "its rows come with the pipeline: the start stores those that are new"
 _READ_AGAIN = ("append", "replace")
 _Mask = npt.NDArray[np.bool_]
@@ -177,7 +175,7 @@ class SourceSurvey:
         self._changed: str | None = None
         self._foreign = ForeignTables(source.location.url)
         self._names = 0
-        self._likely_mistakes: list[str] = []
+        self._likely_mistakes: tuple[str, ...] = ()
 
     def plan(self) -> SourcePlan:
         """The plan of the source; an error of the source is in `refused` or `paused`."""
@@ -259,19 +257,9 @@ class SourceSurvey:
     def _schema(self) -> tuple[pa.Schema | None, int]:
         if self._known.is_committed and self._known.schema is not None:
             return self._known.schema, 0
-        shown = shown_schema(self._source, self._settings, self._first)
-        self._likely_mistakes = [
-            *shown.faults[:_MOST_FAULTS],
-            *column_notes(self._source, shown.columns),
-        ]
-        gets = 0
-        if isinstance(self._source.format, Csv) and self._first:
-            file = self._first[0]
-            content = self._store.open(file)
-            self._likely_mistakes += csv_notes(self._source.format, sample_of(content))
-            content.settle()
-            gets = content.requests
-        return self._known.schema or shown.schema, shown.gets + gets
+        found = look_at(self._source, self._settings, self._first)
+        self._likely_mistakes = found.notes
+        return self._known.schema or found.schema, found.gets
 
     def _measure(self) -> int:
         """Reads the footer of a large Parquet file; returns the number of GETs that this took."""
@@ -331,4 +319,4 @@ class SourceSurvey:
             notes.append(f"{gone:,} files in the queue are deleted")
         if not self._counts.get("listed", Files()).files and self._lists:
             notes.append(without_files(self._source, self._names))
-        return notes + self._likely_mistakes
+        return [*notes, *self._likely_mistakes]

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
+import pyarrow as pa
+
+from actors.files import FileVersion
 from actors.formats.options import Csv, Debezium, Json, Text
+from actors.objects.object_store import ObjectStore
 from actors.schemas.column_names import names_text
 from actors.schemas.path_columns import path_values
+from actors.settings import FetchSettings
 from actors.sources.source import SourceDefinition
 from slackwater.planning.samples.csv_format import csv_format
-from slackwater.planning.samples.sample import Sample
+from slackwater.planning.samples.sample import Sample, sample_of
+from slackwater.planning.shown_schema import shown_schema
 
 _MOST_NOTES = 3
 # A declared quote that no file has is no mistake, and the form of dates is judged by few values.
@@ -31,6 +38,36 @@ def without_files(source: SourceDefinition, listed: int) -> str:
     if pattern == "**":
         return f"all {listed:,} {names} below {url} are hidden: names with _ or . in front, or unfinished files"
     return f"none of the {listed:,} {names} below {url} matches pattern={pattern!r}"
+
+
+class Look(NamedTuple):
+    """A comparison of a source with its first files.
+
+    Args:
+        schema: the schema that a run would take from the files; None if no file shows one.
+        notes: the likely mistakes, one line each.
+        gets: the number of GETs.
+    """
+
+    schema: pa.Schema | None
+    notes: tuple[str, ...]
+    gets: int
+
+
+def look_at(source: SourceDefinition, settings: FetchSettings, files: Sequence[FileVersion]) -> Look:
+    """Opens the first files of a source, eight at a time, until one of them shows a schema.
+
+    Raises:
+        StorageError: the store cannot be reached.
+    """
+    shown = shown_schema(source, settings, files)
+    notes, gets = [*shown.faults[:_MOST_NOTES], *column_notes(source, shown.columns)], shown.gets
+    if isinstance(source.format, Csv) and files:
+        content = ObjectStore(source.location, requests=settings.requests).open(files[0])
+        notes += csv_notes(source.format, sample_of(content))
+        content.settle()
+        gets += content.requests
+    return Look(shown.schema, tuple(notes), gets)
 
 
 def csv_notes(format: Csv, sample: Sample | None) -> list[str]:

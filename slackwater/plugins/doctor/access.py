@@ -11,8 +11,12 @@ import obstore
 from actors.notifications.message_queue import MessageQueue
 from actors.objects.object_store import ObjectStore
 from actors.objects.store_errors import ask_store
+from actors.settings import FetchSettings
 from actors.sources.discovery import Notifications
 from actors.sources.source import SourceDefinition
+from actors.sources.source_schema import SAMPLE_FILES
+from slackwater.planning.samples.likely_mistakes import look_at, without_files
+from slackwater.planning.shown_schema import listed_files
 from slackwater.plugins.doctor.finding import Finding, remedy_of
 from state.capabilities.probe import CONSEQUENCES, ROOT_NEEDS, probe
 from state.clock import Clock
@@ -103,7 +107,7 @@ _PAGES = 10
 
 
 class SourceAccessCheck:
-    """Lists the first pages of a source, and reads a byte of the first file."""
+    """Lists the first pages of a source, reads a byte of the first file, and compares its files with its options."""
 
     def __init__(self, source: SourceDefinition) -> None:
         self._source = source
@@ -111,7 +115,7 @@ class SourceAccessCheck:
 
     def findings(self) -> Iterator[Finding]:
         try:
-            yield self._listed_and_read()
+            yield from self._listed_and_read()
         except SlackwaterError as error:
             yield Finding.wrong(self.name, str(error), remedy_of(error))
         discovery = self._source.discovery
@@ -123,20 +127,19 @@ class SourceAccessCheck:
             except SlackwaterError as error:
                 yield Finding.wrong(about, str(error), remedy_of(error))
 
-    def _listed_and_read(self) -> Finding:
-        source, accepts = self._source, self._source.path_filter.accepts
-        names = 0
+    def _listed_and_read(self) -> Iterator[Finding]:
+        source, names = self._source, 0
         for page in islice(ObjectStore(source.location).list_pages(), _PAGES):
-            for path, _, size, _ in page.objects():
-                names += 1
-                if accepts(path) and size:
-                    return self._read(path)
-        if not names:
-            remedy = "correct the URL, unless the first file is still to come"
-            return Finding.warning(self.name, f"{source.location} is empty", remedy)
-        first = "its first name does not match" if names == 1 else f"none of its first {names:,} names matches"
-        found = f"{source.location} can be listed; {first} {source.pattern}"
-        return Finding.warning(self.name, found, "check the pattern, unless the first file is still to come")
+            names += page.table.num_rows
+            batches = (source.path_filter.taken(batch) for batch in page.table.to_batches())
+            files = (file for batch in batches for file in listed_files(source.name, batch))
+            first = list(islice((file for file in files if file.size), SAMPLE_FILES))
+            if first:
+                yield self._read(first[0].path)
+                for note in look_at(source, FetchSettings(), first).notes:
+                    yield Finding.warning(self.name, note, "see guide/sources in the documentation")
+                return
+        yield Finding.warning(self.name, without_files(source, names), "correct it, unless the first file is to come")
 
     def _read(self, path: str) -> Finding:
         location = self._source.location

@@ -284,16 +284,28 @@ def test_sources_are_listed_and_read(s3: S3Server, bucket: str, tmp_path: Path) 
     assert states == [{"source good": State.OK}, {"source empty": State.WARNING}, {"source gone": State.WRONG}]
 
 
+def test_options_that_do_not_suit_the_files_are_warnings(tmp_path: Path) -> None:
+    import slackwater as sw
+
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw" / "a.csv").write_text("id;sku\n1;a\n2;b\n")
+    pipeline = sw.Pipeline("p", root=tmp_path / "root")
+    pipeline.source("s", tmp_path / "raw", format="csv")
+    read, warning = SourceAccessCheck(pipeline.sources["s"]).findings()
+    assert read.state is State.OK and warning.state is State.WARNING
+    assert warning.found == "a.csv looks like Csv(delimiter=';'); check the options of the format"
+
+
 def test_an_empty_bucket_is_called_empty_and_other_names_are_counted(s3: S3Server, bucket: str, tmp_path: Path) -> None:
     import slackwater as sw
 
     pipeline = sw.Pipeline("p", root=tmp_path / "root")
     pipeline.source("s", f"s3://{bucket}/raw", format="csv", pattern="*.csv", storage_options=s3.storage_options)
     [finding] = SourceAccessCheck(pipeline.sources["s"]).findings()
-    assert finding.found == f"s3://{bucket}/raw is empty" and "correct the URL" in finding.remedy
+    assert finding.found.startswith(f"nothing is below s3://{bucket}/raw yet: check the URL")
     s3.put(bucket, "raw/a.json", b"{}")
     [finding] = SourceAccessCheck(pipeline.sources["s"]).findings()
-    assert finding.found == f"s3://{bucket}/raw can be listed; its first name does not match *.csv"
+    assert finding.found == f"none of the 1 name below s3://{bucket}/raw matches pattern='*.csv'"
 
 
 def test_the_queue_of_a_source_is_asked_and_not_claimed(
