@@ -76,15 +76,15 @@ class _Window:
 
     Args:
         ends: the positions behind its complete records, also behind comments and empty lines.
+        comments: the positions of the records that are comments.
         fault: the fault of the last record.
-        comment: the position of the last record if it is a comment.
-        is_cut: True if the window ended early, at a fault or a comment.
+        is_cut: True if the window ended early, at a fault or a comment with a quote.
         runs: the quotes; None without quotes.
     """
 
     ends: _Positions
+    comments: _Positions
     fault: QuoteFault | None = None
-    comment: int | None = None
     is_cut: bool = False
     runs: _Runs | None = None
 
@@ -195,14 +195,17 @@ class CsvRecords:
         kept = np.ones(len(content), np.bool_)
         start = 0
         for window in self._windows(np.frombuffer(text, np.uint8), is_end=True):
-            left_out = window.comment if window.fault is None else window.fault.start
-            if left_out is not None:
-                kept[left_out : window.ends[-1]] = False
+            for comment in window.comments[window.comments < window.ends[-1]].tolist():
+                kept[comment : window.ends[np.searchsorted(window.ends, comment, "right")]] = False
+            if window.fault is not None:
+                kept[window.fault.start : window.ends[-1]] = False
             end = int(window.ends[-1])
             if self.escape is not None and window.runs is not None:
                 self._unescape(content, kept, start, end, window.runs)
             start = end
-        if start < len(content) and self.escape is not None:
+        if start < len(content) and self.is_comment(bytes(content[start : start + 1])):
+            kept[start:] = False
+        elif start < len(content) and self.escape is not None:
             # The last record has no line end.
             rest = self._runs(content, start, len(content))
             if rest is not None:
@@ -276,18 +279,35 @@ class CsvRecords:
         fault = None
         if runs is not None and self.finds_faults:
             fault = self._fault(content, start, stop, lines, ends, runs, is_end=is_end and is_last)
+        comments = _NONE
         if self.comment is not None:
             begins = np.concatenate([[start], ends[ends < stop]])
             if fault is not None:
                 begins = begins[begins <= fault.start]
             comments = begins[content[begins] == ord(self.comment)]
-            if len(comments):
-                at = int(comments[0])
-                return self._cut(lines, ends, at, at, runs, is_end=is_end and is_last, stop=stop, comment=at)
+        if runs is not None and len(comments):
+            # A quote in a comment opens no field.
+            behind = np.append(lines, stop)[np.searchsorted(lines, comments, "right")]
+            quoted = np.searchsorted(runs.begins, comments) < np.searchsorted(runs.begins, behind)
+            if quoted.any():
+                first = int(np.argmax(quoted))
+                at = int(comments[first])
+                comments = comments[: first + 1]
+                return self._cut(lines, ends, at, at, runs, is_end=is_end and is_last, stop=stop, comments=comments)
         if fault is not None:
             is_last_line = is_end and is_last
-            return self._cut(lines, ends, fault.start, fault.opening, runs, is_end=is_last_line, stop=stop, fault=fault)
-        return _Window(ends, runs=runs)
+            return self._cut(
+                lines,
+                ends,
+                fault.start,
+                fault.opening,
+                runs,
+                is_end=is_last_line,
+                stop=stop,
+                comments=comments,
+                fault=fault,
+            )
+        return _Window(ends, comments, runs=runs)
 
     @staticmethod
     def _cut(
@@ -299,17 +319,17 @@ class CsvRecords:
         *,
         is_end: bool,
         stop: int,
+        comments: _Positions,
         fault: QuoteFault | None = None,
-        comment: int | None = None,
     ) -> _Window:
         """The records before a record that ends with the line of a position, and that record."""
         before = ends[ends <= start]
         behind = lines[np.searchsorted(lines, position, "right") :][:1]
         if not len(behind):
             if not is_end:
-                return _Window(before, runs=runs)
+                return _Window(before, comments[comments < start], runs=runs)
             behind = np.array([stop])
-        return _Window(np.concatenate([before, behind]), fault, comment, True, runs)
+        return _Window(np.concatenate([before, behind]), comments, fault, True, runs)
 
     def _runs(self, content: _Bytes, start: int, stop: int) -> _Runs | None:
         """The runs of quotes; None without quotes.  No quoted field is open at `start`."""

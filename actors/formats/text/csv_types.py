@@ -162,11 +162,11 @@ def looks_like_values(names: Sequence[str], schema: pa.Schema, types: CsvTypes) 
         schema: the types of the columns below it.
     """
     pairs = [
-        (types.of_word(name), field.type)
+        (name, field.type)
         for name, field in zip(names, schema, strict=True)
         if name and not is_textual(field.type) and not kinds.is_null(field.type)
     ]
-    return bool(pairs) and all(_is_of_kind(word, kind) for word, kind in pairs)
+    return bool(pairs) and all(_is_of_kind(types.of_word(name), kind) for name, kind in pairs)
 
 
 def _is_of_kind(word: pa.DataType, kind: pa.DataType) -> bool:

@@ -170,3 +170,7 @@ def test_faults_end_with_their_line_wherever_the_text_is_cut(monkeypatch: pytest
         assert [(fault.start, fault.kind)] == faults[:1] if fault else not faults, text
         assert records.last_end(text) == (begun[-1][1] if begun else 0), text
         assert records.first_end(text) == (begun[0][1] if begun else 0), text
+        if escape is None:
+            rest = text[whole[-1][1] if whole else 0 :]
+            rows = [text[start:end] for start, end, kind in whole if kind is None and text[start] != options[1]]
+            assert bytes(records.plain(text)) == b"".join([*rows, rest]), text
