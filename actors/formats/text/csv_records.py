@@ -293,7 +293,7 @@ class CsvRecords:
                 first = int(np.argmax(quoted))
                 at = int(comments[first])
                 comments = comments[: first + 1]
-                return self._cut(lines, ends, at, at, runs, is_end=is_end and is_last, stop=stop, comments=comments)
+                return self._cut(lines, ends, at, at, runs, is_end=False, stop=stop, comments=comments)
         if fault is not None:
             is_last_line = is_end and is_last
             return self._cut(

@@ -140,7 +140,7 @@ def _records(text: bytes, escape: int | None, comment: int | None, most: int, *,
     at = 0
     while at < len(text):
         if text[at] == comment:
-            line = _line_end(text, at, is_end=is_end)
+            line = _line_end(text, at, is_end=False)
             record: _Record | None = None if line is None else (at, line, None)
         else:
             record = _record(text, at, escape, most, is_end=is_end)
@@ -172,5 +172,6 @@ def test_faults_end_with_their_line_wherever_the_text_is_cut(monkeypatch: pytest
         assert records.first_end(text) == (begun[0][1] if begun else 0), text
         if escape is None:
             rest = text[whole[-1][1] if whole else 0 :]
+            rest = b"" if rest[:1] == b"#" and comment else rest
             rows = [text[start:end] for start, end, kind in whole if kind is None and text[start] != options[1]]
             assert bytes(records.plain(text)) == b"".join([*rows, rest]), text
