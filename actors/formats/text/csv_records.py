@@ -273,7 +273,7 @@ class CsvRecords:
 
     def _window(self, content: _Bytes, start: int, stop: int, *, is_end: bool) -> _Window:
         lines = _line_ends(content, start, stop)
-        runs = self._runs(content, start, stop)
+        runs = self._runs_outside_comments(content, start, stop, lines)
         ends = lines if runs is None else lines[~runs.is_quoted(lines)]
         is_last = stop == len(content)
         fault = None
@@ -331,11 +331,35 @@ class CsvRecords:
             behind = np.array([stop])
         return _Window(np.concatenate([before, behind]), comments, fault, True, runs)
 
-    def _runs(self, content: _Bytes, start: int, stop: int) -> _Runs | None:
-        """The runs of quotes; None without quotes.  No quoted field is open at `start`."""
+    def _runs_outside_comments(self, content: _Bytes, start: int, stop: int, lines: _Positions) -> _Runs | None:
+        """The runs of quotes, without the quotes in comments if no comment is a part of a quoted field."""
+        if self.comment is None:
+            return self._runs(content, start, stop)
+        begins = np.concatenate([[start], lines[lines < stop]])
+        is_comment = content[begins] == ord(self.comment)
+        comments = begins[is_comment]
+        if not len(comments):
+            return self._runs(content, start, stop)
+        runs = self._runs(content, start, stop, (comments, np.append(lines, stop)[: len(begins)][is_comment]))
+        if runs is not None and runs.is_quoted(comments).any():
+            return self._runs(content, start, stop)
+        return runs
+
+    def _runs(
+        self, content: _Bytes, start: int, stop: int, without: tuple[_Positions, _Positions] | None = None
+    ) -> _Runs | None:
+        """The runs of quotes; None without quotes.  No quoted field is open at `start`.
+
+        Args:
+            without: the starts and ends of parts whose quotes do not count.
+        """
         if self.quote is None:
             return None
         quotes = np.flatnonzero(content[start:stop] == ord(self.quote)) + start
+        if without is not None and len(quotes):
+            starts, stops = without
+            part = np.searchsorted(starts, quotes, "right") - 1
+            quotes = quotes[(part < 0) | (quotes >= stops[part])]
         if self.escape is not None and len(quotes):
             quotes = quotes[~self._is_escaped(content, start, stop, quotes)]
         if not len(quotes):
