@@ -84,9 +84,12 @@ CSV_MUTANTS = (
         shown_by=f"{_HABITS}::test_files_of_sparks_writer_are_read_with_a_backslash",
     ),
     Mutant(
-        "a comment opens a quoted field",
+        "a quote in a comment opens a field",
         _RECORDS,
-        (("            if len(comments):\n", "            if False:\n"),),
+        (
+            ("        if self.comment is None:\n", "        if True:\n"),
+            ("            if quoted.any():\n", "            if False:\n"),
+        ),
         shown_by=f"{_HABITS}::test_preambles_comments_and_the_line_of_excel_are_left_out",
     ),
     Mutant(
