@@ -9,6 +9,7 @@ from functools import partial
 
 import pyarrow as pa
 import pyarrow.types as kinds
+import structlog
 
 from actors.file_errors import EmptyFile, UnreadableFile
 from actors.formats.limits import row_bytes
@@ -21,7 +22,7 @@ from actors.formats.text.content import TextContent, chunks
 from actors.formats.text.json_names import AmbiguousNames, FileNames, names_of
 from actors.formats.text.json_records import begins_with_array, records
 from actors.formats.text.json_rows import Found, JsonRows, too_long
-from actors.formats.text.json_schema import inferred
+from actors.formats.text.json_schema import shape_of
 from actors.formats.text.json_text import reason_of
 from actors.formats.text.json_values import JsonColumns
 from actors.formats.text.lines import Text
@@ -34,6 +35,7 @@ from actors.schemas.safe_types import suggested_schema
 from actors.settings import MIB, ReadLimits
 from state.errors import SchemaError
 
+_log = structlog.get_logger(actor="fetch")
 _HEAD_BYTES = 64 * 1024
 _RECORDS_LOOKED_AT = 100
 _UNEXPECTED = "unexpected field"
@@ -68,13 +70,16 @@ class JsonReader(Reader):
 
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
         try:
-            fields = inferred(self._first_records(file, 8 * MIB).texts(), self._limits, self._timestamps)
+            shape = shape_of(self._first_records(file, 8 * MIB).texts(), self._limits)
         except UnreadableFile:
             if (found := delimited_format(self._head(file)[0][:HEAD_BYTES])) is None:
                 raise
             another = is_another(found, "JSON")
         else:
-            return self._suggested(fields)
+            if mixed := shape.of_several_kinds:
+                names = ", ".join(mixed)
+                _log.warning("fields with values of several kinds are strings", path=file.path, columns=names)
+            return self._suggested(shape.fields(self._timestamps))
         raise another
 
     def _suggested(self, fields: list[pa.Field]) -> pa.Schema:
@@ -240,7 +245,7 @@ class _Parser:
         unknown = [name for name in names_of(texts, self._limits) if name not in known]
         # An extra field may be inside a struct: Arrow would then report it for every block.
         self._is_strict = bool(unknown)
-        found = inferred(texts, self._limits, self._timestamps) if unknown else []
+        found = shape_of(texts, self._limits).fields(self._timestamps) if unknown else []
         others = {field.name: field for field in self._others} | dict.fromkeys(unknown)
         typed = others | {
             field.name: field for field in found if field.name in others and not kinds.is_null(field.type)

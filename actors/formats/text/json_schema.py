@@ -228,8 +228,8 @@ def _is_mixed(member: _Field) -> bool:
     return len(kinds) > 1 or any(map(_is_mixed, within))
 
 
-def inferred(records: Iterable[bytes], limits: ReadLimits, timestamps: Timestamps) -> list[pa.Field]:
-    """The columns of some records.  Records that are not objects are ignored: they are bad, and reading reports them.
+def shape_of(records: Iterable[bytes], limits: ReadLimits) -> JsonShape:
+    """The fields of some records.  Records that are not objects are ignored: they are bad, and reading reports them.
 
     Raises:
         UnreadableFile: no record is an object or null, or the records are wider or deeper than the limits.
@@ -244,7 +244,7 @@ def inferred(records: Iterable[bytes], limits: ReadLimits, timestamps: Timestamp
             first_bad = number, record
     if not is_any_good and first_bad is not None:
         raise UnreadableFile(_fault(first_bad[1]), first_bad[0])
-    return shape.fields(timestamps)
+    return shape
 
 
 def _fault(record: bytes) -> str:

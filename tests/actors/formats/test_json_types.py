@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from structlog.testing import capture_logs
 
 import slackwater as sw
 from actors.file_errors import UnreadableFile
@@ -79,6 +80,12 @@ def test_a_column_gets_a_type_that_loses_nothing(values: list[str], kind: str, t
             assert [row["v"] for row in rows] == [
                 None if value == "null" else json.loads(value) if value[0] == '"' else value for value in values
             ]
+
+
+def test_fields_of_several_kinds_are_reported(tmp_path: Path) -> None:
+    with capture_logs() as logs:
+        _inferred(tmp_path, b'{"a":1,"b":{"x":1},"c":1}\n{"a":"x","b":{"x":[]},"c":1.5}')
+    assert [(each["log_level"], each["path"], each["columns"]) for each in logs] == [("warning", "file", "a, b")]
 
 
 def test_large_integers_are_exact_at_any_depth(tmp_path: Path) -> None:
