@@ -31,7 +31,7 @@ class Signature:
 
     Args:
         name: its name, with an article.
-        next_step: what the user can do.
+        next_step: an action of the user that helps.
     """
 
     name: str

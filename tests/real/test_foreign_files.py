@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import slackwater as sw
-from tests.actors.formats.test_parquet import with_fewer_columns, write_encrypted
+from tests.actors.formats.foreign_parquet import with_fewer_columns, write_encrypted
 from tests.real.event_pipeline import FAST, ONE_FETCHER, expected, totals
 from tests.real.events import events, parquet, write
 

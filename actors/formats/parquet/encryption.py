@@ -1,7 +1,7 @@
 """Encrypted Parquet files, which are refused.
 
 pyarrow ends the process when it is asked for the metadata of an encrypted column, so a file with a plain footer is
-checked first.  The field numbers are those of `parquet.thrift` (apache/parquet-format).
+checked first.  The field numbers are from `parquet.thrift` (apache/parquet-format).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SIGNATURE_BYTES = 28  # of a plain footer of an encrypted file: 12 of the nonce
 _NEXT_STEP = "; encrypted Parquet files are not read: decrypt it, and write it again"
 
 _ENCRYPTION_ALGORITHM, _ROW_GROUPS, _COLUMNS, _CRYPTO_METADATA = 8, 4, 1, 8
-# How a column with a key of its own begins: a struct in field 2, with a list in field 1.  All writers use the first
+# The begin of a column with its own key: a struct in field 2, with a list in field 1.  All writers use the first
 # form; the protocol also has long forms.
 _COLUMN_KEYS = (b"\x2c\x19", b"\x2c\x09\x02", b"\x0c\x04\x19", b"\x0c\x04\x09\x02")
 
@@ -63,7 +63,7 @@ def _has_encrypted_columns(footer: bytes) -> bool:
     try:
         metadata = Compact(footer, keeps_lists=True).struct()
     except (IndexError, ValueError, RecursionError):
-        return True  # Arrow's decoder accepted what this one does not: nobody can say
+        return True  # Arrow's decoder accepted these bytes, and this decoder does not: refuse the file
     if metadata.get(_ENCRYPTION_ALGORITHM) is not None:
         return True
     return any(

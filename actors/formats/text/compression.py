@@ -110,7 +110,7 @@ class _Gzip:
 
 
 class _Decoder(Protocol):
-    """A decoder of one stream, as those of `lzma`."""
+    """A decoder of one stream, with the interface of `lzma.LZMADecompressor`."""
 
     @property
     def eof(self) -> bool: ...
@@ -125,7 +125,7 @@ class _Decoder(Protocol):
 
 
 class _ZlibDecoder:
-    """A decoder of gzip; that of `zlib` leaves to its caller the input that it does not need yet."""
+    """A decoder of gzip that keeps the input which `zlib` did not need yet."""
 
     def __init__(self) -> None:
         self._decoder = zlib.decompressobj(16 + zlib.MAX_WBITS)

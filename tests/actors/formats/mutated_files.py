@@ -32,7 +32,7 @@ from actors.formats.registry import Format, reader_for
 from actors.rows import Offset, Rows
 from actors.settings import MIB, ReadLimits
 from state.errors import SchemaError
-from tests.actors.formats.test_parquet import write_encrypted
+from tests.actors.formats.foreign_parquet import write_encrypted
 from tests.actors.formats.written_files import (
     AVRO_CODECS,
     COMPRESSIONS,
