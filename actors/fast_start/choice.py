@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 import structlog
 
@@ -18,7 +18,7 @@ _of_ray = [True]
 
 def untested(packages: tuple[str, ...]) -> dict[str, str]:
     """Package → its installed version, of the packages that have another minor version than the tested one."""
-    installed = {each: version(each) for each in packages}
+    installed = {each: _version(each) for each in packages}
     return {each: number for each, number in installed.items() if not number.startswith(f"{TESTED[each]}.")}
 
 
@@ -43,10 +43,17 @@ def uses_private_ray() -> bool:
     return chooses_fast(_of_ray[0], "ray")
 
 
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # it is on the path without metadata, as a Spark of `SPARK_HOME`
+        return "unknown"
+
+
 @cache
 def _reported(*packages: str) -> bool:
     """Whether a package has an untested version, with a line in the log."""
     if found := untested(packages):
         tested = {f"tested_{each}": f"{TESTED[each]}.*" for each in found}
-        _log.warning("plain start of Ray and Spark: the fast start is not tested with this version", **found, **tested)
+        _log.warning("plain start, since the fast start is not tested with this version", **found, **tested)
     return bool(found)

@@ -35,6 +35,6 @@ def test_run_starts_without_any_private_part(tmp_path: Path, reason: str) -> Non
     assert said["loaded"] == ["actors.fast_start.choice"] and said["forks"] == 0
     assert said["left"] == []
     # One line, and only if the settings do not ask for the plain start.
-    lines = [each for each in done.stderr.splitlines() if "plain start of Ray and Spark" in each]
+    lines = [each for each in done.stderr.splitlines() if "plain start, since" in each]
     assert len(lines) == (reason == "version"), done.stderr
     assert all("ray=2.997.1" in each and "tested_ray=2.60.*" in each for each in lines)

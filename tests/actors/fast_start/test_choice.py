@@ -36,6 +36,11 @@ def test_newer_ray_starts_plainly_with_one_line_in_the_log(newer_ray: None, caps
     assert "ray=2.600.0" in line and "tested_ray=2.60.*" in line
 
 
+def test_package_without_metadata_is_not_tested(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    assert untested(("pyspark",)) == {"pyspark": "unknown"}
+
+
 def test_setting_counts_for_the_connection_of_this_process() -> None:
     try:
         assert not choose_for_ray(False) and not uses_private_ray()
