@@ -273,7 +273,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "rows that come leave",
-        "spark_bridge/operators/group/aggregate_plan.py",
+        "spark_bridge/operators/group/grouped_rows.py",
         (("for weight in (-1, 1)", "for weight in (1, -1)"),),
         shown_by=_EXACT,
     ),
@@ -379,7 +379,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a DISTINCT value leaves with the first of its rows",
-        "spark_bridge/operators/group/aggregate_plan.py",
+        "spark_bridge/operators/group/grouped_rows.py",
         (("changed.pairs.filter(pc.and_not(was, stays))", "changed.pairs.filter(was)"),),
         shown_by=f"{_FOLLOWED}::test_distinct_values_of_a_parent_are_counted[counts]",
     ),

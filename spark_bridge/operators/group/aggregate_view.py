@@ -114,7 +114,7 @@ class AggregateView:
     @property
     def earlier_columns(self) -> Mapping[str, frozenset[str]]:
         """Source → the columns that `complete` needs of its rows."""
-        return self._earlier.columns_reached()
+        return self._earlier.rows.columns_reached()
 
     def apply(self, rows: EpochRows) -> ViewVersion:
         """Merges an epoch's rows into their groups; rows that touch no group make no new version.
@@ -201,7 +201,7 @@ class AggregateView:
     def _exchange(self, rows: Changes) -> None:
         both = rows.both(self._view, weighted=True)
         self._view.timestamps.set_time(both.time_us)
-        changed = self._plan.changed_partials(both.frames, both.tasks, self._counts)
+        changed = self._plan.rows.changed_partials(both.frames, both.tasks, self._counts)
         gone, new = changed.gone, changed.new
         keys = pa.concat_tables([each.groups.select([KEY_COLUMN]) for each in (gone, new)]).column(KEY_COLUMN).unique()
         if len(keys) == 0:
@@ -217,14 +217,14 @@ class AggregateView:
 
     def _recomputed(self, rows: Changes, groups: pa.Table) -> EpochPartials:
         """The partials of groups, from all of their rows."""
-        every = rows.all(self._view, self._plan.values_of(groups))
-        return self._plan.partials_of(every.frames, every.tasks, lambda keys: pa.repeat(0, len(keys)), only=groups)
+        every = rows.all(self._view, self._plan.rows.values_of(groups))
+        return self._plan.rows.partials_of(every.frames, every.tasks, lambda keys: pa.repeat(0, len(keys)), only=groups)
 
     def _compute_again(self, rows: Changes, new: EpochRows | None = None) -> None:
         both = rows.both(self._view, weighted=False)
-        touched = self._plan.touched_by(both.frames, both.tasks)
+        touched = self._plan.rows.touched_by(both.frames, both.tasks)
         if new is not None:
-            touched += self._plan.touched_by(new.frames, new.tasks)
+            touched += self._plan.rows.touched_by(new.frames, new.tasks)
         if touched.groups.num_rows == 0:
             return
         partials = self._recomputed(rows, touched.groups)
@@ -261,10 +261,10 @@ class AggregateView:
 
     def _partials(self, rows: EpochRows, plan: AggregatePlan | None = None) -> EpochPartials:
         self._view.timestamps.set_time(rows.time_us)
-        return (plan or self._plan).partials_of(rows.frames, rows.tasks, self._counts)
+        return (plan or self._plan).rows.partials_of(rows.frames, rows.tasks, self._counts)
 
     def _counts(self, keys: pa.Array) -> pa.Array:
-        """See `spark_bridge.operators.group.aggregate_plan.Counts`."""
+        """See `spark_bridge.operators.group.grouped_rows.Counts`."""
         return self._tables.counts_of(keys, are_counted=self._plan.counts)
 
     def _look_up(self, keys: pa.ChunkedArray) -> tuple[pa.Table, pa.Table]:

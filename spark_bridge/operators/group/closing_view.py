@@ -144,7 +144,7 @@ class ClosingView(AggregateView):
         is_late = pc.less_equal(event_times_us(ends), self._closed)
         late = partials.groups.filter(is_late)
         if late.num_rows:
-            found = self._plan.rows_of_groups(rows.frames, late, self._columns_shown(self._view))
+            found = self._plan.rows.rows_of_groups(rows.frames, late, self._columns_shown(self._view))
             self._keep(LateRows(self._name, self._source, self._closed, found))
         return replace(partials, groups=partials.groups.filter(pc.invert(is_late)))
 

@@ -120,7 +120,7 @@ class GroupTables:
                 self.distinct.append(pa.table([new], schema=pa.schema([KEY_FIELD])))
 
     def counts_of(self, keys: pa.Array, *, are_counted: bool) -> pa.Array:
-        """See `spark_bridge.operators.group.aggregate_plan.Counts`."""
+        """See `spark_bridge.operators.group.grouped_rows.Counts`."""
         if self.distinct is None or len(keys) == 0:
             return pa.repeat(0, len(keys))
         seen = self.distinct.rows_of(keys, [COUNT_FIELD.name] if are_counted else [])
