@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from actors.formats.options import Csv
@@ -62,11 +61,11 @@ def _sniffed(text: str) -> dict[str, Any] | None:
         return None
     if not text.strip():
         return None
-    with TemporaryDirectory(prefix="slackwater-sample-") as directory, duckdb.connect() as connection:
-        path = Path(directory) / "sample.csv"
-        path.write_text(text, "utf-8", newline="")
+    with NamedTemporaryFile("wb", prefix="slackwater-sample-", suffix=".csv") as sample, duckdb.connect() as connection:
+        sample.write(text.encode())
+        sample.flush()
         try:
-            found = connection.execute(_SNIFF, [str(path)]).fetchone()
+            found = connection.execute(_SNIFF, [sample.name]).fetchone()
         except duckdb.Error:
             return None
     return None if found is None else dict(zip(_OPTIONS, found, strict=True))

@@ -181,7 +181,7 @@ def test_the_url_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (("raw", "--file", "app.txt"), "app.txt cannot be a module: name a file *.py in a directory that exists"),
         (("raw", "--file", "no/app.py"), "no/app.py cannot be a module"),
         (("raw", "--name", "a b"), "pipeline 'a b' is not a valid name"),
-        (("ftp://x",), "ftp"),
+        (("ftp://x",), "FTP"),
         (("empty",), "it has no files yet"),
         (("nowhere",), "nowhere"),
         (("scans",), "a.png: it is a PNG image"),
