@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from actors.file_errors import UnreadableFile
 from actors.formats.options import Csv
 from actors.formats.text.csv_values import (
     convert_options,
+    is_number,
     is_textual,
     number_form,
     parse_options,
@@ -30,6 +32,8 @@ _DATE = r"^\d{4}-\d{2}-\d{2}$"
 _TIME = r"^\d{4}-\d{2}-\d{2}([ T]\d{2}(:?\d{2}(:?\d{2}(\.\d{1,9})?)?)?( ?(Z|[+-]\d{2}(:?\d{2})?))?)?$"
 _HAS_ZONE = r"\d ?(Z|[+-]\d{2}(:?\d{2})?)$"
 _HAS_CLOCK = r"[ T]\d"
+# Of a code, too: the sample below it may have no leading zero.
+_DIGITS = re.compile(r"\s*[-+]?\d[\d.,]*\s*")
 _FIRST_LOOK_ROWS = 64
 _INT64_DIGITS, _WIDE_DIGITS, _MAX_DIGITS = 18, 20, 38
 
@@ -166,7 +170,9 @@ def looks_like_values(names: Sequence[str], schema: pa.Schema, types: CsvTypes) 
         for name, field in zip(names, schema, strict=True)
         if name and not is_textual(field.type) and not kinds.is_null(field.type)
     ]
-    return bool(pairs) and all(_is_of_kind(types.of_word(name), kind) for name, kind in pairs)
+    return bool(pairs) and all(
+        _is_of_kind(types.of_word(name), kind) or (is_number(kind) and _DIGITS.fullmatch(name)) for name, kind in pairs
+    )
 
 
 def _is_of_kind(word: pa.DataType, kind: pa.DataType) -> bool:

@@ -250,7 +250,13 @@ def test_a_first_line_that_is_no_header_refuses_the_file(every_column: bool, tmp
 
 @pytest.mark.parametrize(
     ("content", "is_doubtful"),
-    [("id,n\n1,10\n", False), ("1,10\n2,20\n", True), ("1,alice\n2,bob\n", True), ("a,b\nc,d\n", False)],
+    [
+        ("id,n\n1,10\n", False),
+        ("1,10\n2,20\n", True),
+        ("1,alice\n2,bob\n", True),
+        ("01,a\n9,b\n", True),
+        ("a,b\nc,d\n", False),
+    ],
 )
 def test_a_first_line_of_values_makes_the_columns_doubtful(content: str, is_doubtful: bool, tmp_path: Path) -> None:
     schema = CsvReader(Csv()).infer_schema(open_written(tmp_path, content.encode()))
