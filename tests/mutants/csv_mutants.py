@@ -75,7 +75,7 @@ CSV_MUTANTS = (
         "the end of a text shows its last record in spite of a fault",
         _RECORDS,
         ((" or behind + int(first.ends[0]) != line[0]:", ":"),),
-        shown_by=_FAULTS,
+        shown_by="tests/actors/formats/test_csv_records.py::test_a_fault_before_the_end_of_a_text_is_seen_from_the_end",
     ),
     Mutant(
         "an escape before an escape is kept",
@@ -90,7 +90,7 @@ CSV_MUTANTS = (
             ("        if self.comment is None:\n", "        if True:\n"),
             ("            if quoted.any():\n", "            if False:\n"),
         ),
-        shown_by=f"{_HABITS}::test_preambles_comments_and_the_line_of_excel_are_left_out",
+        shown_by=f"{_HABITS}::test_a_quote_in_a_comment_opens_no_field",
     ),
     Mutant(
         "a row as first line names the columns of a source",
@@ -98,18 +98,6 @@ CSV_MUTANTS = (
         (("with_headers(self._schemas())", "self._schemas()"),),
         shown_by="tests/actors/schemas/test_merged_schema.py::"
         "test_a_row_as_first_line_of_a_file_names_no_columns_of_the_source",
-    ),
-    Mutant(
-        "the search for bad records has no limit of time",
-        "actors/formats/salvage.py",
-        (("        require_time()\n", ""),),
-        shown_by=f"{_HABITS}::test_the_search_for_bad_records_ends_with_the_time_of_the_file",
-    ),
-    Mutant(
-        "the text behind an open quote is one block",
-        "actors/formats/text/rows.py",
-        (("_LARGE_BLOCKS = 4\n", "_LARGE_BLOCKS = 1 << 40\n"),),
-        shown_by=f"{_HABITS}::test_the_text_behind_an_open_quote_is_read_in_blocks",
     ),
     Mutant(
         "a new default of null markers applies to sources that exist",

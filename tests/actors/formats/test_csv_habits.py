@@ -204,6 +204,11 @@ def test_preambles_comments_and_the_line_of_excel_are_left_out(tmp_path: Path) -
     assert _read("x\n1,a\n2,b\n", headless, _ID_T, tmp_path)[0] == [{"id": 1, "t": "a"}, {"id": 2, "t": "b"}]
 
 
+def test_a_quote_in_a_comment_opens_no_field(tmp_path: Path) -> None:
+    rows, bad = _read('id,t\n1,a\n#2,"b\n3,x"\n', Csv(comment="#"), _ID_T, tmp_path)
+    assert (rows, bad) == ([{"id": 1, "t": "a"}, {"id": 3, "t": 'x"'}], [])
+
+
 def test_without_a_quote_each_line_is_a_record(tmp_path: Path) -> None:
     rows, bad = _read('id\tt\n1\t5" pipe\n2\t"open\n', Csv(delimiter="\t", quote=None), _ID_T, tmp_path)
     assert ([row["t"] for row in rows], bad) == (['5" pipe', '"open'], [])

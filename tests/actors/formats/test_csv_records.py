@@ -175,3 +175,9 @@ def test_faults_end_with_their_line_wherever_the_text_is_cut(monkeypatch: pytest
             rest = b"" if rest[:1] == b"#" and comment else rest
             rows = [text[start:end] for start, end, kind in whole if kind is None and text[start] != options[1]]
             assert bytes(records.plain(text)) == b"".join([*rows, rest]), text
+
+
+def test_a_fault_before_the_end_of_a_text_is_seen_from_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_records, "_FIRST_LOOK_BYTES", 13)
+    text = b'"#"a"aa;"a\n"\n#\r\r'
+    assert CsvRecords(";", '"').last_end(b"x\n" + text) == 2 + text.index(b"\n") + 1
