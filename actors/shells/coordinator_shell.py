@@ -41,7 +41,7 @@ from actors.sources.pipeline_definition import COORDINATOR, PipelineDefinition
 from actors.telemetry.text import first_line
 from state.epoch import next_epoch
 from state.errors import NotFoundError, RunFailedError, SlackwaterError
-from state.tables.records import ViewVersion
+from state.tables.records import UnmatchedColumn, ViewVersion
 
 if TYPE_CHECKING:
     from actors.shells.actor_group import ActorFactory
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from state.upkeep.vacuum import Vacuumed
 
 _WATCH_S = 1.0
+# A file may have thousands of columns that its source lacks.
+_MOST_COLUMNS = 100
 _Result = TypeVar("_Result")
 
 
@@ -85,6 +87,7 @@ class CoordinatorShell(Shell[CoordinateInstruction]):
         self._watched, self._over, self._tags_due = runtime.event(), runtime.event(), runtime.event()
         self._untagged: dict[str, ViewVersion] = {}
         self._lists = False
+        self._reported_columns = 0
         self._watches: dict[str, Event] = {}
 
     async def start(self) -> Recovered:
@@ -249,28 +252,41 @@ class CoordinatorShell(Shell[CoordinateInstruction]):
                     "rescaling", epoch=self._executor.state.epoch, before=instruction.before,
                     after=instruction.decision.num_fetchers, reason=instruction.decision.reason,
                 )  # fmt: skip
-            case ReportUnmatched(column) if column.is_missing:
-                self._log.warning(
-                    "files lack a column of their source: it is null in their rows",
-                    source=column.source, column=column.column, first_file=column.path, epoch=column.epoch,
-                )  # fmt: skip
-            case ReportUnmatched(column) if column.was is not None:
-                self._log.warning(
-                    "a column of files has another name in their source",
-                    source=column.source, column=column.column, in_file=column.was, first_file=column.path,
-                    epoch=column.epoch,
-                )  # fmt: skip
             case ReportUnmatched(column):
-                self._log.warning(
-                    "files have a column that their source does not: it is left out",
-                    source=column.source, column=column.column, first_file=column.path, epoch=column.epoch,
-                )  # fmt: skip
+                self._report_column(column)
             case End():
                 self._tags_due.set()
             case Fail():
                 raise instruction.error
             case _:
                 assert_never(instruction)
+
+    def _report_column(self, column: UnmatchedColumn) -> None:
+        """Logs a column that differs between the files and their source; of very many only the first."""
+        self._reported_columns += 1
+        if self._reported_columns > _MOST_COLUMNS:
+            if self._reported_columns == _MOST_COLUMNS + 1:
+                self._log.warning(
+                    "more columns differ between files and their sources: `slackwater status` lists them",
+                    source=column.source, epoch=column.epoch,
+                )  # fmt: skip
+            return
+        if column.is_missing:
+            self._log.warning(
+                "files lack a column of their source: it is null in their rows",
+                source=column.source, column=column.column, first_file=column.path, epoch=column.epoch,
+            )  # fmt: skip
+        elif column.was is not None:
+            self._log.warning(
+                "a column of files has another name in their source",
+                source=column.source, column=column.column, in_file=column.was, first_file=column.path,
+                epoch=column.epoch,
+            )  # fmt: skip
+        else:
+            self._log.warning(
+                "files have a column that their source does not: it is left out",
+                source=column.source, column=column.column, first_file=column.path, epoch=column.epoch,
+            )  # fmt: skip
 
     def fail(self, error: Exception) -> None:
         """Fails the attempt, unless it is over."""

@@ -21,7 +21,7 @@ from actors.sources.event_time import EventTime
 from actors.sources.path_filter import PathFilter
 from actors.sources.row_key import METADATA as OF_KEYS
 from actors.sources.row_key import Key
-from state.errors import SettingsError
+from state.errors import SchemaError, SettingsError
 from state.location import Location
 
 OnChange: TypeAlias = Literal["ignore", "fail", "append", "replace"]
@@ -131,6 +131,8 @@ class SourceDefinition:
             raise SettingsError(
                 f"source {self.name}: the schema lacks the column {raw} of Json(raw={raw!r}); declare it as a string"
             )
+        if self.schema is not None:
+            self._check_columns(self.schema)
         for name in self.metadata:
             require_one_of("metadata", name, METADATA)
         if self.policy.on_change == "replace" and not self.materialize:
@@ -146,6 +148,26 @@ class SourceDefinition:
             raise SettingsError(
                 f"source {self.name}: only an s3:// bucket sends notifications, {self.location} does not: declare "
                 "the source with discovery=Listing(...)"
+            )
+
+    def _check_columns(self, schema: pa.Schema) -> None:
+        taken = dict[str, str]()
+        for name in schema.names:
+            if (other := taken.get(name.lower())) is not None:
+                raise SchemaError(
+                    f"source {self.name}: the schema has the columns {other} and {name}, which Spark takes for one: "
+                    "rename or leave out one of them"
+                )
+            taken[name.lower()] = name
+        if isinstance(self.format, Csv):
+            nested = next((field for field in schema if pa.types.is_nested(field.type)), None)
+            if nested is not None:
+                raise SchemaError(
+                    f"source {self.name}: column {nested.name}: CSV has no {nested.type}; declare it as a string"
+                )
+        if isinstance(self.format, Text) and schema.types[:1] != [pa.string()]:
+            raise SchemaError(
+                f'source {self.name}: text has one column, a string; declare "value string" before columns of paths'
             )
 
     def _check_key(self) -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import slackwater as sw
+from actors.formats.options import Csv, Json, Parquet, Text
+from actors.formats.registry import Format
 from actors.sources.pipeline_definition import Topology, name_actors
 from actors.sources.source import FilePolicy, SourceDefinition, recorded_filter
+from state.errors import SchemaError
 from state.location import Location
 
 
@@ -33,6 +38,22 @@ def test_a_source_that_replaces_has_limits_of_removals(tmp_path: Path, limits: d
     pipeline.source("t", tmp_path, format="csv", on_change="replace", materialize=True)
     assert pipeline.sources["s"].policy == FilePolicy(on_change="replace", **limits)  # type: ignore[arg-type]
     assert pipeline.sources["t"].policy == FilePolicy(on_change="replace")
+
+
+@pytest.mark.parametrize(
+    ("format", "columns", "said"),
+    [
+        (Csv(), pa.schema([("id", pa.int64()), ("tags", pa.list_(pa.string()))]), "column tags: CSV has no list<"),
+        (Text(), pa.schema([("n", pa.int64())]), 'declare "value string"'),
+        (Json(), pa.schema([("id", pa.int64()), ("Id", pa.int64())]), "the columns id and Id, which Spark takes for"),
+        (Parquet(), pa.schema([("id", pa.int64()), ("id", pa.int64())]), "the columns id and id"),
+    ],
+)
+def test_declared_columns_that_no_file_could_fill_are_refused(
+    format: Format, columns: pa.Schema, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SchemaError, match=re.escape(said)):
+        SourceDefinition(name="s", location=Location(str(tmp_path)), format=format, schema=columns)
 
 
 def test_another_number_of_name_actors_is_the_same_source(tmp_path: Path) -> None:
