@@ -12,6 +12,7 @@ _ORC = "tests/actors/formats/test_orc.py"
 _CONTRACT = "tests/actors/formats/test_reader_contract.py"
 
 _LAYOUTS = "tests/actors/formats/test_json_layouts.py"
+_HOSTILE = "tests/actors/formats/test_hostile_files.py"
 _JSON_TYPES = "tests/actors/formats/test_json_types.py"
 
 FORMAT_MUTANTS = (
@@ -31,6 +32,30 @@ FORMAT_MUTANTS = (
             ),
         ),
         shown_by=f"{_LAYOUTS}::test_a_bad_record_takes_no_other_with_it",
+    ),
+    Mutant(
+        "the search for records of JSON takes any time",
+        "actors/formats/text/json_records.py",
+        (("        if self._steps % _STEPS == 0:\n", "        if False:\n"),),
+        shown_by=f"{_HOSTILE}::test_every_search_for_records_looks_at_the_time",
+    ),
+    Mutant(
+        "each open bracket of JSON is searched for its end again",
+        "actors/formats/text/json_records.py",
+        (("        if start in self._open and (", "        if False and ("),),
+        shown_by=f"{_HOSTILE}::test_lines_that_open_brackets_are_searched_in_linear_time",
+    ),
+    Mutant(
+        "missing elements of a JSON array are no bad records",
+        "actors/formats/text/json_rows.py",
+        (("        if len(reasons) > most_bad:\n            one_more", "        if False:\n            one_more"),),
+        shown_by=f"{_HOSTILE}::test_missing_elements_of_an_array_count_as_bad_records",
+    ),
+    Mutant(
+        "blank lines before JSON stay in memory",
+        "actors/formats/text/json_rows.py",
+        (("blank = blank_bytes(text) if self._of_array is None else 0", "blank = 0"),),
+        shown_by=f"{_HOSTILE}::test_blank_lines_before_the_first_record_take_no_memory",
     ),
     Mutant(
         "a large integer of JSON is inferred as a double",

@@ -21,8 +21,8 @@ from actors.formats.template import Reader, ReadRequest
 from actors.formats.text.content import TextContent, chunks
 from actors.formats.text.json_names import AmbiguousNames, FileNames, names_of
 from actors.formats.text.json_records import begins_with_array, records
-from actors.formats.text.json_rows import Found, JsonRows, too_long
-from actors.formats.text.json_schema import shape_of
+from actors.formats.text.json_rows import Found, JsonRows, blank_bytes, too_long
+from actors.formats.text.json_schema import JsonShape, shape_of
 from actors.formats.text.json_text import reason_of
 from actors.formats.text.json_values import JsonColumns
 from actors.formats.text.lines import Text
@@ -70,7 +70,7 @@ class JsonReader(Reader):
 
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
         try:
-            shape = shape_of(self._first_records(file, 8 * MIB).texts(), self._limits)
+            shape = self._first_shape(file)
         except UnreadableFile:
             if (found := delimited_format(self._head(file)[0][:HEAD_BYTES])) is None:
                 raise
@@ -81,6 +81,12 @@ class JsonReader(Reader):
                 _log.warning("fields with values of several kinds are strings", path=file.path, columns=names)
             return self._suggested(shape.fields(self._timestamps))
         raise another
+
+    def _first_shape(self, file: ObjectFile) -> JsonShape:
+        if not file.size:
+            raise EmptyFile("the file is empty and has no schema")
+        content = self._content(file)
+        return shape_of(self._first_records(content, 8 * MIB).texts(), self._limits, content.cpu.require)
 
     def _suggested(self, fields: list[pa.Field]) -> pa.Schema:
         if self._raw is not None:
@@ -94,10 +100,12 @@ class JsonReader(Reader):
 
     def _read(self, request: ReadRequest) -> Iterator[Rows]:
         file, anchor = request.file, request.offset.anchor_byte
-        parser = _Parser(request, self._limits, self._timestamps, self._names, self._raw, self._head)
         if not file.size:
             return
         content = self._content(file, anchor)
+        parser = _Parser(
+            request, self._limits, self._timestamps, self._names, self._raw, self._head, content.cpu.require
+        )
         # The first bytes may be a byte order mark.
         is_start = anchor <= self._content(file).position if anchor else True
         of_array = None if is_start else begins_with_array(self._head(file)[0])
@@ -122,20 +130,27 @@ class JsonReader(Reader):
             chunk = content.read(max(_HEAD_BYTES, len(text)))
             if not chunk:
                 return text, True
-            text += chunk
+            text = _without_blanks(text + chunk, self._limits)
         return text, False
 
-    def _first_records(self, file: ObjectFile, block_bytes: int) -> Found:
+    def _first_records(self, content: TextContent, block_bytes: int) -> Found:
         """The records at the begin of a file: of its first block that ends a record.
 
         Raises:
             UnreadableFile: the content is damaged, or a record is too long.
         """
         text = b""
-        for chunk, is_last in chunks(self._content(file), block_bytes) if file.size else ():
-            text += chunk
+        for chunk, is_last in chunks(content, block_bytes):
+            text = _without_blanks(text + chunk, self._limits)
             of_array = begins_with_array(text) or False
-            shown = records(text, is_start=True, is_last=is_last, of_array=of_array, are_good=False)
+            shown = records(
+                text,
+                is_start=True,
+                is_last=is_last,
+                of_array=of_array,
+                require_time=content.cpu.require,
+                most_bad=self._limits.max_bad_records,
+            )
             if len(shown.starts):
                 return Found(text, shown.starts, shown.ends)
             if shown.error is not None:
@@ -145,6 +160,19 @@ class JsonReader(Reader):
         raise EmptyFile("the file is empty and has no schema")
 
 
+def _without_blanks(text: bytes, limits: ReadLimits) -> bytes:
+    """A text from its last blank line on, if it is white space.
+
+    Raises:
+        UnreadableFile: that line is too long.
+    """
+    if begins_with_array(text) is None:
+        text = text[blank_bytes(memoryview(text)) :]
+        if len(text) > limits.max_record_bytes:
+            raise too_long(limits)
+    return text
+
+
 class _Parser:
     """A `JsonParser`.
 
@@ -152,6 +180,7 @@ class _Parser:
         request: the request for the rows of a file.
         raw: the column with the JSON text of each record; None without one.
         head: the first bytes of the text of a file, and True if they are the whole text.
+        require_time: ends the reading of a file that takes too long.
     """
 
     def __init__(
@@ -162,8 +191,9 @@ class _Parser:
         names: NameRule,
         raw: str | None,
         head: Callable[[ObjectFile], tuple[bytes, bool]],
+        require_time: Callable[[], None],
     ) -> None:
-        self._file, self._head = request.file, head
+        self._file, self._head, self._require_time = request.file, head, require_time
         self._schema, self._limits, self._timestamps, self._rule = request.schema, limits, timestamps, names
         self._every_column, self._is_strict, self._is_looked = request.every_column, True, False
         self._others: tuple[pa.Field, ...] = ()
@@ -231,21 +261,23 @@ class _Parser:
         self._is_looked, self._is_strict = True, self._every_column
         head, is_whole = self._head(self._file)
         of_array = begins_with_array(head) or False
-        shown = records(head, is_start=True, is_last=is_whole, of_array=of_array, are_good=False)
+        shown = records(head, is_start=True, is_last=is_whole, of_array=of_array, require_time=self._require_time)
         found = Found(head, shown.starts, shown.ends).between(0, _RECORDS_LOOKED_AT)
-        self._names = FileNames(self._content.names, self._rule, names_of(found.texts(), self._limits))
+        names = names_of(found.texts(), self._limits, self._require_time)
+        self._names = FileNames(self._content.names, self._rule, names)
         self._columns = JsonColumns(self._names.in_file(self._content), self._timestamps)
         self._others = tuple(pa.field(name, pa.null()) for name in self._names.others)
 
     def _look_at_all(self, text: bytes) -> None:
         """Finds the extra columns of all records of a text, with their types."""
-        shown = records(text, is_start=True, is_last=True, of_array=False, are_good=True)
+        require_time = self._require_time
+        shown = records(text, is_start=True, is_last=True, of_array=False, require_time=require_time, are_good=True)
         texts = Found(text, shown.starts, shown.ends).texts()
         known = self._names.of_source if self._names else frozenset(self._content.names)
-        unknown = [name for name in names_of(texts, self._limits) if name not in known]
+        unknown = [name for name in names_of(texts, self._limits, require_time) if name not in known]
         # An extra field may be inside a struct: Arrow would then report it for every block.
         self._is_strict = bool(unknown)
-        found = shape_of(texts, self._limits).fields(self._timestamps) if unknown else []
+        found = shape_of(texts, self._limits, require_time).fields(self._timestamps) if unknown else []
         others = {field.name: field for field in self._others} | dict.fromkeys(unknown)
         typed = others | {
             field.name: field for field in found if field.name in others and not kinds.is_null(field.type)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -79,13 +79,14 @@ class AmbiguousNames(Exception):
     """Several fields of a file match one column of its source."""
 
 
-def names_of(records: Iterable[bytes], limits: ReadLimits) -> list[str]:
+def names_of(records: Iterable[bytes], limits: ReadLimits, require_time: Callable[[], None]) -> list[str]:
     """The names of the fields of objects, in the order of their appearance; other records are skipped.
 
     So are records that would take more memory than `max_batch_bytes`.
     """
     names: dict[str, None] = {}
     for record in records:
+        require_time()
         if is_too_large(record, limits):
             continue
         try:

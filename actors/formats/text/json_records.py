@@ -22,7 +22,7 @@ The records depend on the text from their begin on, and on nothing before: block
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -39,11 +39,13 @@ _NULL = b"null"
 _SPACE = np.zeros(256, np.bool_)
 _SPACE[list(b" \t\r\n")] = True
 _MOST_LEVELS = 8
-_MOST_NESTED = 200
-"""The levels of an object over lines: the search in lines that open brackets alone would take quadratic time."""
+_STEPS = 256
+"""The records between two looks at the time."""
+_MOST_STEPS = 1 << 16
+"""The brackets between two looks at the time."""
 
 NOT_CLOSED = "its array is not closed: the file was cut off, or a bracket is missing"
-_TOO_MANY_BROKEN = "too many of its records are cut off (ReadLimits.max_bad_records)"
+_TOO_MANY_BAD = "too many of its records are bad (ReadLimits.max_bad_records)"
 _BEHIND_THE_ARRAY = "text follows the array; a file that begins with an array has arrays only"
 _NO_ELEMENT = "a comma of the array has no element beside it"
 _NO_COMMA = "no comma follows the element of the array"
@@ -78,8 +80,9 @@ def records(
     is_start: bool,
     is_last: bool,
     of_array: bool,
+    require_time: Callable[[], None],
     are_good: bool = False,
-    most_broken: int = 1000,
+    most_bad: int = 1000,
 ) -> Records:
     """Finds the records of a text.
 
@@ -88,11 +91,12 @@ def records(
         is_start: True for the text from the start of the file.
         is_last: True if the file ends with the text.
         of_array: True for a file that begins with an array.
+        require_time: ends a search that takes too long, see `CpuTime.require`.
         are_good: True for the records of a text without a bad record, which are found faster; the caller parses them,
             and asks again if one is bad.
-        most_broken: the search ends with an error if more objects have no end.
+        most_bad: if the search finds more records that are bad in any case, it ends with an error.
     """
-    search = (_ArraySearch if of_array else _Search)(text, is_start, is_last, are_good, most_broken)
+    search = (_ArraySearch if of_array else _Search)(text, is_start, is_last, are_good, most_bad, require_time)
     search.run()
     return search.found()
 
@@ -127,7 +131,8 @@ class _Search:
     is_start: bool
     is_last: bool
     are_good: bool
-    most_broken: int
+    most_bad: int
+    require_time: Callable[[], None]
     end: int = 0
     error: UnreadableFile | None = None
     _signs: Signs = field(init=False)
@@ -139,6 +144,11 @@ class _Search:
     _faults: dict[int, str] = field(default_factory=dict)
     _count: int = 0
     _runs: dict[int, _Run] = field(default_factory=dict)
+    _steps: int = 0
+    _open: frozenset[int] = frozenset()
+    """The brackets that were open where the search for the end of an object stopped."""
+    _stop: int | None = None
+    """The bracket that JSON does not allow within them; None if the text ended."""
 
     between: bytes = b""
 
@@ -161,7 +171,13 @@ class _Search:
             position = self._spaces(position)
             if position >= len(self.text):
                 return
+            self._step()
             position = self._next(position)
+
+    def _step(self) -> None:
+        self._steps += 1
+        if self._steps % _STEPS == 0:
+            self.require_time()
 
     def _next(self, start: int) -> int | None:
         """Adds the record at a position; the position behind it, or None if it is not complete."""
@@ -176,8 +192,7 @@ class _Search:
         elif self.text.startswith(_NULL, start):
             end = start + len(_NULL)
         else:
-            end = None if line_end is None else self._stripped(start, line_end)
-            return self._add(start, end)
+            return None if line_end is None else self._add_bad(start, self._stripped(start, line_end))
         if end is None:
             return self._add_broken(start) if self.is_last else None
         follows = _BLANKS.match(self.text, end).end()  # type: ignore[union-attr]
@@ -188,32 +203,36 @@ class _Search:
         if not self.is_last and _NULL.startswith(self.text[follows:]):
             return None
         rest = self._line_end(follows)
-        return self._add(start, None if rest is None else self._stripped(start, rest))
+        return None if rest is None else self._add_bad(start, self._stripped(start, rest))
 
-    def _add(self, start: int, end: int | None, fault: str | None = None) -> int | None:
-        if end is not None:
-            if fault is not None:
-                self._faults[self._count] = fault
-            self._starts.append(start)
-            self._ends.append(end)
-            self._count += 1
-            self.end = end
+    def _add(self, start: int, end: int) -> int:
+        self._starts.append(start)
+        self._ends.append(end)
+        self._count += 1
+        self.end = end
         return end
+
+    def _add_bad(self, start: int, end: int, fault: str | None = None) -> int | None:
+        """Adds a record that is bad in any case; None if there are too many."""
+        if fault is not None:
+            self._faults[self._count] = fault
+        self._add(start, end)
+        self.most_bad -= 1
+        if self.most_bad >= 0:
+            return end
+        self.error = UnreadableFile(_TOO_MANY_BAD)
+        return None
 
     def _add_broken(self, start: int) -> int | None:
         """Adds an object that cannot go on, up to the next line of its indent, see above."""
-        self.most_broken -= 1
-        if self.most_broken < 0:
-            self.error = UnreadableFile(_TOO_MANY_BROKEN)
-            return None
         line = self.text.rfind(b"\n", 0, start) + 1
         begins_line = (line or self.is_start) and not self.text[line:start].strip()
         indent = start - line if begins_line else 0
         found = re.compile(rb"\n[ \t]{0,%d}(?=[^ \t\r\n}\],])" % min(indent, 1000)).search(self.text, start)
         if found is not None:
-            return self._add(start, self._stripped(start, found.start()))
+            return self._add_bad(start, self._stripped(start, found.start()))
         if self.is_last:
-            self._add(start, self._stripped(start, len(self.text)))
+            self._add_bad(start, self._stripped(start, len(self.text)))
         return None
 
     def _flush(self) -> None:
@@ -292,30 +311,37 @@ class _Search:
     def _object_end(self, start: int) -> tuple[int | None, bool]:
         """The end of the object or array at a position, None if it has not come yet; and True if it cannot go on.
 
-        Brackets that close within the line of the start close the value, whatever is between them.
+        Brackets that close within the line of the start close the value, whatever is between them.  A bracket that was
+        open where an earlier search stopped has the same outcome: together, the searches take linear time.
         """
         positions, kinds, _ = self._signs
         index = int(np.searchsorted(positions, start))
         line_end = self.text.find(b"\n", start)
         line_end = len(self.text) if line_end < 0 else line_end
+        if start in self._open and (self._stop is None or self._stop > line_end):
+            return None, self._stop is not None
         stack: list[int] = []
+        opened: list[int] = []
         step, last = 64, start
         while index < len(positions):
+            self.require_time()
             upper = min(len(positions), index + step)
             for position, kind in zip(positions[index:upper].tolist(), kinds[index:upper].tolist(), strict=True):
                 if kind in (OPEN_OBJECT, OPEN_ARRAY):
                     if position > line_end and stack and self._cannot_open(stack[-1], kind, last, position):
-                        return None, True
-                    if position > line_end and len(stack) > _MOST_NESTED:
+                        self._open, self._stop = frozenset(opened), position
                         return None, True
                     stack.append(kind)
+                    opened.append(position)
                 else:
                     if stack:
                         stack.pop()
+                        opened.pop()
                     if not stack:
                         return position + 1, False
                 last = position
-            index, step = upper, step * 8
+            index, step = upper, min(step * 8, _MOST_STEPS)
+        self._open, self._stop = frozenset(opened), None
         return None, False
 
     def _cannot_open(self, within: int, kind: int, last: int, position: int) -> bool:
@@ -348,6 +374,7 @@ class _ArraySearch(_Search):
             position = self._spaces(position)
             if position >= len(self.text):
                 break
+            self._step()
             sign = self.text[position : position + 1]
             if not is_inside:
                 if sign != b"[":
@@ -355,16 +382,16 @@ class _ArraySearch(_Search):
                     return
                 is_inside, self._is_behind_element, position = True, False, position + 1
             elif sign in b",]":
-                if self._comma is not None:
-                    self._add(self._comma, self._comma + 1, _NO_ELEMENT)
-                self._comma = None
+                missing, self._comma = self._comma, None
                 if sign == b"]":
                     is_inside = False
                 elif self._is_behind_element:
                     self._comma = position
                 else:
-                    self._add(position, position + 1, _NO_ELEMENT)
+                    missing = position
                 self._is_behind_element, position = True, position + 1
+                if missing is not None and self._add_bad(missing, missing + 1, _NO_ELEMENT) is None:
+                    return
             else:
                 self._comma, self._is_behind_element = None, True
                 position = self._next(position)
@@ -383,11 +410,12 @@ class _ArraySearch(_Search):
         if follows >= len(self.text):
             return self._add(start, end) if self.is_last else None
         if self.text[follows] in b",]":
-            return self._add(start, end)
+            is_good = self.text[start] == ord("{") or self.text.startswith(_NULL, start)
+            return self._add(start, end) if is_good else self._add_bad(start, end)
         if b"\n" in self.text[end:follows]:
-            return self._add(start, end, _NO_COMMA)
+            return self._add_bad(start, end, _NO_COMMA)
         rest = self._line_end(follows)
-        return self._add(start, None if rest is None else self._stripped(start, rest), _NO_COMMA)
+        return None if rest is None else self._add_bad(start, self._stripped(start, rest), _NO_COMMA)
 
     def _value_end(self, start: int) -> tuple[int | None, bool]:
         """As `_object_end`, for any value."""

@@ -157,14 +157,15 @@ class JsonRows:
         for chunk, is_last in chunks(self._content, min(block_bytes, most_bytes)):
             while True:
                 # Of lines, only the one that begins in one chunk and ends in the next one is copied.
-                cut = (first_line_end(chunk) if self._by_lines and rest else 0) or len(chunk)
+                is_line_cut = self._by_lines and rest and self._of_array is not None
+                cut = (first_line_end(chunk) if is_line_cut else 0) or len(chunk)
                 text, chunk = memoryview(b"".join((rest, chunk[:cut]))) if rest else chunk[:cut], chunk[cut:]
                 ends_file = is_last and not chunk
                 if self._is_decided(text, ends_file) and (ends_file or len(text) >= min(least_bytes, most_bytes)):
                     # Only a position in the file saves reading; a position in decompressed text does not.
                     anchor = Offset(self._row, self._row, position) if self._content.is_as_stored else Offset()
                     end = yield from self._from_row(offset.row, anchor, self._block(text, is_last=ends_file))
-                    end += _blank_lines(text[end:])
+                    end += blank_bytes(text[end:])
                     position, rest = position + end, text[end:]
                     self._is_start = self._is_start and not end
                     if not ends_file and len(rest) > most_bytes:
@@ -172,7 +173,10 @@ class JsonRows:
                     # The search for the end of a record goes on when it has doubled: it takes linear time.
                     least_bytes = 0 if self._by_lines and end else 2 * len(rest)
                 else:
-                    rest = text
+                    blank = blank_bytes(text) if self._of_array is None else 0
+                    position, rest = position + blank, text[blank:]
+                    if self._of_array is None and len(rest) > most_bytes:
+                        raise too_long(self._limits)
                 if not chunk:
                     break
 
@@ -250,13 +254,15 @@ class JsonRows:
             is_last=is_last,
             of_array=bool(self._of_array),
             are_good=are_good,
-            most_broken=self._limits.max_bad_records,
+            require_time=self._content.cpu.require,
+            most_bad=self._limits.max_bad_records,
         )
 
     def _runs(self, text: bytes, all_records: Records, first: int) -> Iterator[Found]:
         """Yields the records from an index on, at most `most_records` at a time."""
         most, found = self._parser.most_records, Found(text, all_records.starts, all_records.ends)
         for start in range(first, found.num_records, most):
+            self._content.cpu.require()
             run = found.between(start, start + most)
             yield run.apart() if self._of_array else run
 
@@ -284,6 +290,10 @@ class JsonRows:
             faults: index → reason, for records that are bad in any case.
         """
         reasons = {index: reason for index, reason in faults.items() if 0 <= index < run.num_records}
+        most_bad = self._limits.max_bad_records - self._num_bad
+        if len(reasons) > most_bad:
+            one_more, reason = list(reasons.items())[most_bad]
+            raise too_many_bad(self._limits.max_bad_records, reason, self._row + one_more)
         bounds = [-1, *reasons, run.num_records]
         unsearched = [(start + 1, end) for start, end in pairwise(bounds)][::-1]
         guesses = _MOST_WRONG_GUESSES
@@ -300,7 +310,7 @@ class JsonRows:
             except WRONG as error:
                 if end - start == 1:
                     reasons[start] = self._parser.reason(error)
-                    if self._num_bad + len(reasons) > self._limits.max_bad_records:
+                    if len(reasons) > most_bad:
                         raise too_many_bad(self._limits.max_bad_records, reasons[start], self._row + start) from None
                 elif (index := _bad_row(part, error)) is not None:
                     # Arrow stops there: together, the parses of the records behind take linear time.
@@ -323,9 +333,9 @@ class JsonRows:
         return self._next_rows(self._table(run.without(reasons)), bad)
 
 
-def _blank_lines(text: memoryview) -> int:
-    """The position of the last line end of the white space at the begin of a text; 0 without one."""
-    if len(text) < _LEAST_BLANK_BYTES or text[0] != ord("\n"):
+def blank_bytes(text: memoryview) -> int:
+    """The position of the last line end of the white space at the begin of a text; 0 without one, or if it is short."""
+    if len(text) < _LEAST_BLANK_BYTES or text[0] not in b" \t\r\n":
         return 0
     content = bytes(text)
     spaces = len(content) - len(content.lstrip(b" \t\r\n"))

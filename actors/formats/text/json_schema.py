@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -228,7 +228,7 @@ def _is_mixed(member: _Field) -> bool:
     return len(kinds) > 1 or any(map(_is_mixed, within))
 
 
-def shape_of(records: Iterable[bytes], limits: ReadLimits) -> JsonShape:
+def shape_of(records: Iterable[bytes], limits: ReadLimits, require_time: Callable[[], None]) -> JsonShape:
     """The fields of some records.  Records that are not objects are ignored: they are bad, and reading reports them.
 
     Raises:
@@ -238,6 +238,7 @@ def shape_of(records: Iterable[bytes], limits: ReadLimits) -> JsonShape:
     first_bad: tuple[int, bytes] | None = None
     is_any_good = False
     for number, record in enumerate(records, 1):
+        require_time()
         is_good = record == b"null" or shape.add(record, number)
         is_any_good |= is_good
         if not is_good and first_bad is None:

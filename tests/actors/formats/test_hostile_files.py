@@ -21,11 +21,12 @@ from actors.formats.options import Csv, Text
 from actors.formats.parquet.parquet_reader import ParquetReader
 from actors.formats.text.csv import CsvReader
 from actors.formats.text.json import JsonReader
+from actors.formats.text.json_records import _Search, records
 from actors.formats.text.text_reader import TextReader
 from actors.rows import Offset
 from actors.settings import MIB, ReadLimits
 from state.errors import SchemaError
-from tests.actors.formats.written_files import open_written, rows_of
+from tests.actors.formats.written_files import bad_of, open_written, rows_of
 from tests.cases import few
 
 _INT = pa.schema([("a", pa.int64())])
@@ -358,3 +359,123 @@ def test_the_time_between_two_pieces_does_not_count(tmp_path: Path) -> None:
     while time.thread_time() < until_s:
         pass
     assert sum(piece.num_rows for piece in pieces) > 0
+
+
+# Time and memory of JSON
+
+
+class _TimeIsUp(Exception):
+    pass
+
+
+def _time_is_up() -> None:
+    raise _TimeIsUp
+
+
+_MANY = 2_000
+_SEARCHES = {
+    "commas": b"[" + b"," * _MANY,
+    "nulls": b"null " * _MANY,
+    "nulls of an array": b"[" + b"null," * _MANY,
+    "quotes": b'"\n' * _MANY,
+    "texts of an array": b'["a"' + b',"a"' * _MANY,
+    "backslashes": b"\\\n" * _MANY,
+    "lines that open objects": b'{"a":\n' * _MANY,
+    "lines that open lists": b'{"a":[\n' + b"[\n" * _MANY,
+    "text between objects": b'{"a":1} x\n' * _MANY,
+    "a key": b'{"' + b"k" * _MANY + b'": 1}\n',
+}
+
+
+@pytest.mark.parametrize("search", _SEARCHES)
+def test_every_search_for_records_looks_at_the_time(search: str) -> None:
+    text = _SEARCHES[search]
+    with pytest.raises(_TimeIsUp):
+        records(
+            text,
+            is_start=True,
+            is_last=True,
+            of_array=text.startswith(b"["),
+            require_time=_time_is_up,
+            most_bad=10 * _MANY,
+        )
+
+
+@pytest.mark.parametrize("line", [b'{"a":\n', b"[\n"], ids=["objects", "lists"])
+@pytest.mark.parametrize("end", [b"", b"1 {\n"], ids=["no end", "a bracket that JSON does not allow"])
+def test_lines_that_open_brackets_are_searched_in_linear_time(
+    monkeypatch: pytest.MonkeyPatch, line: bytes, end: bytes
+) -> None:
+    cannot_open, steps = _Search._cannot_open, 0
+
+    def counted(self: _Search, within: int, kind: int, last: int, position: int) -> bool:
+        nonlocal steps
+        steps += 1
+        return cannot_open(self, within, kind, last, position)
+
+    monkeypatch.setattr(_Search, "_cannot_open", counted)
+    for lines in (500, 1_000):
+        steps = 0
+        text = b'{"a":\n' + line * lines + end + b"]" * lines + b"\n"
+        text = text if end else text.rstrip(b"]\n")
+        found = records(
+            text, is_start=True, is_last=True, of_array=False, require_time=lambda: None, most_bad=10 * lines
+        )
+        assert len(found.starts) >= lines
+        assert lines <= steps <= 3 * lines
+
+
+@pytest.mark.parametrize("levels", [199, 300, 5_000])
+@pytest.mark.parametrize("bad", [b"", b"bad\n"], ids=["alone", "beside a bad record"])
+def test_an_object_over_lines_is_read_at_any_depth(tmp_path: Path, levels: int, bad: bytes) -> None:
+    deep = b'{"a": 1, "b":\n' + b'{"b":\n' * levels + b"2" + b"\n}" * (levels + 1) + b"\n"
+    pieces = list(JsonReader().read(open_written(tmp_path, deep + bad + b'{"a": 3}\n'), _INT))
+    assert rows_of(pieces) == [{"a": 1}, {"a": 3}]
+    assert len(bad_of(pieces)) == (1 if bad else 0)
+
+
+def test_missing_elements_of_an_array_count_as_bad_records(tmp_path: Path) -> None:
+    file = open_written(tmp_path, b'[{"a": 1}' + b"," * 12 + b'{"a": 2}]')
+    assert len(bad_of(list(JsonReader(ReadLimits(max_bad_records=11)).read(file, _INT)))) == 11
+    with pytest.raises(
+        UnreadableFile, match=r"row 12: more than 10 of its records are bad .ReadLimits.max_bad_records"
+    ):
+        list(JsonReader(ReadLimits(max_bad_records=10)).read(file, _INT))
+
+
+@pytest.mark.parametrize("blank", [b" \n", b"\n", b"  \r\n"])
+def test_blank_lines_before_the_first_record_take_no_memory(tmp_path: Path, blank: bytes) -> None:
+    file = open_written(tmp_path, gzip.compress(blank * 1_000_000 + b'{"a": 1}\n'))
+    tracemalloc.start()
+    assert rows_of(list(JsonReader().read(file, _INT, piece_bytes=64 * 1024))) == [{"a": 1}]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < MIB
+    assert JsonReader().infer_schema(file).names == ["a"]
+
+
+def test_a_blank_line_without_end_is_refused(tmp_path: Path) -> None:
+    limits = ReadLimits(max_record_bytes=100_000)
+    file = open_written(tmp_path, gzip.compress(b" " * 300_000))
+    for read in (lambda: list(JsonReader(limits).read(file, _INT)), lambda: JsonReader(limits).infer_schema(file)):
+        with pytest.raises(UnreadableFile, match=r"a line is longer than 100000 bytes .ReadLimits.max_record_bytes"):
+            read()
+
+
+_MAP = pa.schema([("a", pa.int64()), ("m", pa.map_(pa.string(), pa.int64()))])
+_WIDE = pa.schema([("a", pa.int64()), *((f"c{number}", pa.int64()) for number in range(5_000))])
+
+
+@pytest.mark.parametrize(
+    ("record", "schema"),
+    [(b'{"a": 1, "m": {"x": %s}}\n', _MAP), (b'{"a": %s}\n', _WIDE)],
+    ids=["a map", "5,000 columns"],
+)
+def test_a_file_whose_every_second_record_is_bad_ends_at_the_limit(
+    tmp_path: Path, record: bytes, schema: pa.Schema
+) -> None:
+    file = open_written(tmp_path, (record % b"1" + record % b'"x"') * 5_000)
+    started_s = time.thread_time()
+    with pytest.raises(UnreadableFile, match="max_cpu_s_per_mib"):
+        list(JsonReader(ReadLimits(max_cpu_s_per_mib=0.2)).read(file, schema))
+    assert time.thread_time() - started_s < 10
