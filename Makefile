@@ -88,6 +88,12 @@ queries: setup  ## compare random views with answers of Spark and DuckDB: QUERIE
 	$(BIN)/python -m tests.spark_bridge.random_queries --queries $(QUERIES) --start $(START)
 	$(BIN)/python -m tests.spark_bridge.random_graphs --epochs $(EPOCHS) --start $(START)
 
+DIR ?= .
+
+.PHONY: corpus
+corpus: setup  ## run the readers over all files below DIR=..., with limits, and compare with pyarrow and DuckDB
+	$(BIN)/python -m tests.corpus $(DIR)
+
 .PHONY: lint
 lint: setup  ## run ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .

@@ -3,4 +3,5 @@
 cases.CASES ──► readings.ours ───────► equal to `Case.ours`        (a fast test)
     │      └──► others: DuckDB, pyarrow, Spark ──► recorded.json   (`python -m tests.corpus.record`)
 
+    DIRECTORY ──► __main__ ──► worker `ours`, worker `others` ──► a line a file   (`python -m tests.corpus DIRECTORY`)
 """

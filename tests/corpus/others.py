@@ -21,6 +21,7 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.orc
 import pyarrow.parquet as pq
+from py4j.protocol import Py4JNetworkError
 
 from actors.formats.options import Csv, Json, Orc, Parquet, Text
 from actors.schemas.ddl import format_schema
@@ -49,16 +50,16 @@ def _lines(read: Callable[[], Lines]) -> Lines:
         return read()
     except NoSuchOption as error:
         return (f"no such option: {error}",)
+    except Py4JNetworkError:
+        raise
     # An engine raises whatever it likes, also from C++ and Java.
     except Exception as error:
         return (f"refused: {type(error).__name__}",)
 
 
 def _of_table(table: pa.Table) -> Lines:
-    names = [f"{name}" for name in table.column_names]
     columns = [column.to_pylist(maps_as_pydicts="lossy") for column in table.columns]
     rows = [dict(enumerate(row)) for row in zip(*columns, strict=True)]
-    assert len(names) == len(columns)
     return (schema_text(table.schema), *rows_text(rows))  # type: ignore[arg-type]
 
 

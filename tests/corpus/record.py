@@ -30,7 +30,7 @@ def _of_spark() -> Mapping[str, Lines]:
     for case in CASES:
         with tempfile.TemporaryDirectory() as directory:
             found[case.title] = by_spark(case, Path(directory), spark)
-    spark.stop()
+    # Spark ends with this process.
     return found
 
 
