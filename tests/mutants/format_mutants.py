@@ -58,6 +58,12 @@ FORMAT_MUTANTS = (
         shown_by=f"{_HOSTILE}::test_blank_lines_before_the_first_record_take_no_memory",
     ),
     Mutant(
+        "each JSON column of several kinds costs a parse",
+        "actors/formats/text/json_values.py",
+        (("        if self._num_errors > _MOST_ERRORS:\n", "        if False:\n"),),
+        shown_by=f"{_JSON_TYPES}::test_many_columns_of_several_kinds_take_a_few_parses",
+    ),
+    Mutant(
         "a large integer of JSON is inferred as a double",
         "actors/formats/text/json_schema.py",
         (("return pa.string() if precision is None else pa.decimal128(precision, 0)", "return pa.float64()"),),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +28,8 @@ _IS_SPACE = np.zeros(256, np.bool_)
 _IS_SPACE[list(b" \t\r\n")] = True
 _SPACES = re.compile(rb"[ \t\r\n]*")
 _STEPS = 16
+_FEW_NAMES = 16
+"""The names that are searched one by one, which is faster than an index of all names."""
 
 
 class Values(NamedTuple):
@@ -85,8 +87,9 @@ class Objects:
         """The members with some names."""
         spelled_otherwise = self._spelled_otherwise()
         found = {}
+        with_name = self._with_name if len(names) <= _FEW_NAMES else self._indexed()
         for name in names:
-            which = self._with_name(json.dumps(name, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+            which = with_name(json.dumps(name, ensure_ascii=False).encode("utf-8", "surrogatepass"))
             if others := spelled_otherwise.get(name):
                 which = np.union1d(which, others)
             found[name] = Values(self._owners[which], self._values(which))
@@ -102,6 +105,14 @@ class Objects:
         is_escaped = (starts > self._name_starts[which]) & (self._bytes[starts - 1] == ord("\\"))
         wanted: _Positions = which[~is_escaped]
         return wanted
+
+    def _indexed(self) -> Callable[[bytes], _Positions]:
+        """As `_with_name`, in constant time for each name."""
+        starts = _behind_spaces(self._text, self._bytes, self._name_starts)
+        index: dict[bytes, list[int]] = {}
+        for at, spelling in enumerate(_slices(self._text, starts, self._name_ends)):
+            index.setdefault(spelling, []).append(at)
+        return lambda spelling: np.array(index.get(spelling, []), np.int64)
 
     def _spelled_otherwise(self) -> Mapping[str, list[int]]:
         """The members whose name has an escape in it, by their names."""

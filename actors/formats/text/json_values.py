@@ -37,6 +37,8 @@ _CHANGED_TEXT = re.compile(r"Column\((/.*)\) changed from string to \w+")
 _FAILED_TIME = re.compile(r"Failed to convert JSON to timestamp")
 _ZEROS = re.compile(rb"(\d:\d\d:\d\d\.\d{6})0+(?!\d)")
 _SHOWN_CHARACTERS = 60
+_MOST_ERRORS = 8
+"""The errors of a reading that put a single column apart: each costs a parse, and schemas have thousands of columns."""
 _TEXT_REMEDY = "declare the column as a string for the JSON text of its values"
 
 
@@ -52,7 +54,7 @@ class JsonColumns:
     def __init__(self, schema: pa.Schema, timestamps: Timestamps) -> None:
         self._schema, self._timestamps = schema, timestamps
         self._text_schema, self._apart = _of_arrow(schema, timestamps)
-        self._cuts_zeros = False
+        self._cuts_zeros, self._num_errors = False, 0
         self._within: dict[str, JsonColumns] = {}
         self._arrow_schema, self._times_schema = self._schemas() if self._apart else (self._text_schema, _NO_TIMES)
 
@@ -104,6 +106,9 @@ class JsonColumns:
             }
         if apart <= self._apart and cuts_zeros == self._cuts_zeros:
             return False
+        self._num_errors += 1
+        if self._num_errors > _MOST_ERRORS:
+            apart |= {field.name for field in self._schema if _has(field.type, kinds.is_string)}
         self._apart |= apart
         self._cuts_zeros = cuts_zeros
         self._arrow_schema, self._times_schema = self._schemas()

@@ -265,3 +265,24 @@ def test_the_search_for_bad_records_ends_with_the_cpu_time_of_the_file(tmp_path:
     limits = ReadLimits(max_cpu_s_per_mib=0.3)
     with pytest.raises(UnreadableFile, match="max_cpu_s_per_mib"):
         list(JsonReader(limits).read(open_written(tmp_path, "\n".join(["{}", *lines]).encode()), schema))
+
+
+@pytest.mark.parametrize("columns", [20, 400])
+def test_many_columns_of_several_kinds_take_a_few_parses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    parses, parsed = [], json_text.parsed
+
+    def counted(*given: Any) -> pa.Table:
+        parses.append(len(given[0]))
+        return parsed(*given)
+
+    monkeypatch.setattr("actors.formats.text.json_values.parsed", counted)
+    names = [f"c{number}" for number in range(columns)]
+    content = "{" + ", ".join(f'"{name}" : [{number}]' for number, name in enumerate(names)) + "}\n"
+    # A name may be spelled with an escape, or end as another one.
+    content += '{"\\u00630": 1, "x\\"c1": 2, "c2": "t"}\n'
+    first, second = _read(tmp_path, content.encode(), *((name, pa.string()) for name in names))
+    assert first == {name: f"[{number}]" for number, name in enumerate(names)}
+    assert second == dict.fromkeys(names) | {"c0": "1", "c2": "t"}
+    assert len(parses) <= 20
