@@ -16,7 +16,7 @@ def json_layout(head: bytes) -> JsonLayout:
     head = head.removeprefix(codecs.BOM_UTF8)
     if begins_with_array(head):
         return "array"
-    found = records(head, is_start=True, is_last=False, of_array=False, are_good=False)
+    found = records(head, is_start=True, is_last=False, of_array=False, require_time=lambda: None)
     starts, ends = found.starts.tolist(), found.ends.tolist()
     is_by_lines = all(b"\n" not in head[start:end] for start, end in zip(starts, ends, strict=True)) and all(
         b"\n" in head[end:start] for end, start in zip(ends, starts[1:], strict=False)
