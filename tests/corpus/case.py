@@ -38,7 +38,6 @@ class Case:
         timestamps: see `Schema.timestamps`.
         converted: the values of the rows differ from those in the file, as the documentation says.
         over_lines: a record of JSON has several lines, which Spark has an option for.
-        why: the reason for our answer, if another engine has a different one.
     """
 
     name: str
@@ -49,7 +48,6 @@ class Case:
     timestamps: Timestamps = "exact"
     converted: bool = False
     over_lines: bool = False
-    why: str = ""
 
     @property
     def title(self) -> str:

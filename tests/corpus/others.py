@@ -7,6 +7,7 @@ release.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -21,7 +22,7 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.orc
 import pyarrow.parquet as pq
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JJavaError
 
 from actors.formats.options import Csv, Json, Orc, Parquet, Text
 from actors.schemas.ddl import format_schema
@@ -50,7 +51,11 @@ def _lines(read: Callable[[], Lines]) -> Lines:
         return read()
     except NoSuchOption as error:
         return (f"no such option: {error}",)
-    except Py4JNetworkError:
+    except (Py4JError, ConnectionError) as error:
+        if isinstance(error, Py4JJavaError):
+            return (f"refused: {type(error).__name__}",)
+        # The JVM has ended, and so does the process that reads with it.
+        os.kill(os.getpid(), signal.SIGABRT)
         raise
     # An engine raises whatever it likes, also from C++ and Java.
     except Exception as error:
@@ -170,8 +175,13 @@ def _duckdb_types(case: Case) -> str:
     columns = [
         each.partition(" ") for each in (format_schema(case.declared) if case.declared else "").split(", ") if each
     ]
-    kinds = {"string": "VARCHAR", "timestamp_ntz": "TIMESTAMP", "timestamp": "TIMESTAMPTZ"}
-    return ", ".join(f"'{name}': '{kinds.get(kind, kind)}'" for name, _, kind in columns)
+    return ", ".join(f"'{name}': '{_duckdb_type(kind)}'" for name, _, kind in columns)
+
+
+def _duckdb_type(kind: str) -> str:
+    for ours, theirs in (("timestamp_ntz", "datetime"), ("timestamp", "timestamptz"), ("string", "varchar")):
+        kind = kind.replace(ours, theirs)
+    return kind.replace("map<", "map(").replace(">", ")")
 
 
 def _duckdb_csv(case: Case, path: Path) -> str:
@@ -187,7 +197,7 @@ def _duckdb_csv(case: Case, path: Path) -> str:
 
 def _duckdb_json(case: Case, path: Path) -> str:
     _rest(case.options)
-    given = [] if case.schema is None or "<" in case.schema else [f"columns = {{{_duckdb_types(case)}}}"]
+    given = [] if case.schema is None else [f"columns = {{{_duckdb_types(case)}}}"]
     return f"read_json({', '.join([_text(str(path)), *given])})"
 
 
@@ -224,7 +234,7 @@ def _spark_csv(case: Case, spark: SparkSession) -> Any:
             reader = reader.option(other, options.pop(name) or "")
     if len(options.get("null_values", "")) == 1:
         reader = reader.option("nullValue", options.pop("null_values")[0])
-    for name, other in (("date_format", "dateFormat"), ("timestamp_format", "timestampFormat")):
+    for name, other in (("date_format", "dateFormat"), ("timestamp_format", "timestampNTZFormat")):
         if name in options:
             reader = reader.option(other, _java_format(options.pop(name)))
     if "encoding" in options:
@@ -266,7 +276,7 @@ def _spark_rows(frame: Any) -> Lines:
 
 
 def readings_of(engine: str) -> Mapping[str, Lines]:
-    """Case → what DuckDB or pyarrow reads, in processes of their own, since some bytes end them."""
+    """Case → the lines of an engine, read in processes of their own, since some bytes end the process."""
     found: dict[str, Lines] = {}
     while len(found) < len(CASES):
         arguments = [sys.executable, "-m", "tests.corpus.others", engine, str(len(found))]
@@ -275,16 +285,29 @@ def readings_of(engine: str) -> Mapping[str, Lines]:
         if ended.returncode > 0:
             raise RuntimeError(ended.stderr)
         if ended.returncode < 0:
-            found[CASES[len(found)].title] = (f"crashed: {signal.Signals(-ended.returncode).name}",)
+            found[CASES[len(found)].title] = ("crashed",)
     return found
+
+
+def _reader(engine: str) -> Callable[[Case, Path], Lines]:
+    if engine != "spark":
+        return {"duckdb": by_duckdb, "pyarrow": by_pyarrow}[engine]
+    from spark_bridge.engine.session.local_session import start_local_session
+    from spark_bridge.engine.session.settings import SparkSettings
+
+    spark = start_local_session(SparkSettings(), "corpus")
+    return lambda case, directory: by_spark(case, directory, spark)
 
 
 def main() -> None:
     """Prints a line for each case from a number on, as it was read."""
-    read, first = {"duckdb": by_duckdb, "pyarrow": by_pyarrow}[sys.argv[1]], int(sys.argv[2])
-    for case in CASES[first:]:
+    results = os.fdopen(os.dup(1), "w")
+    # Logs and Java print to standard output.
+    os.dup2(2, 1)
+    read = _reader(sys.argv[1])
+    for case in CASES[int(sys.argv[2]) :]:
         with tempfile.TemporaryDirectory() as directory:
-            print(json.dumps([case.title, read(case, Path(directory))]), flush=True)
+            print(json.dumps([case.title, read(case, Path(directory))]), file=results, flush=True)
 
 
 if __name__ == "__main__":

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
-from spark_bridge.engine.session.local_session import start_local_session
-from spark_bridge.engine.session.settings import SparkSettings
 from tests.corpus.case import Lines
 from tests.corpus.cases import CASES
-from tests.corpus.others import by_spark, readings_of
+from tests.corpus.others import readings_of
 
 RECORDED = Path(__file__).parent / "recorded.json"
 ENGINES = ("spark", "duckdb", "pyarrow")
@@ -20,28 +19,30 @@ ENGINES = ("spark", "duckdb", "pyarrow")
 
 def recorded() -> Mapping[str, Mapping[str, Lines]]:
     """Case → engine → what the engine reads."""
-    content = json.loads(RECORDED.read_text(encoding="utf-8"))
+    content = _content()["cases"]
     return {case: {engine: tuple(lines) for engine, lines in each.items()} for case, each in content.items()}
 
 
-def _of_spark() -> Mapping[str, Lines]:
-    spark = start_local_session(SparkSettings(), "corpus")
-    found = {}
-    for case in CASES:
-        with tempfile.TemporaryDirectory() as directory:
-            found[case.title] = by_spark(case, Path(directory), spark)
-    # Spark ends with this process.
-    return found
+def versions() -> Mapping[str, str]:
+    """Engine → the version that read the cases."""
+    content: Mapping[str, str] = _content()["versions"]
+    return content
+
+
+def _content() -> Any:
+    return json.loads(RECORDED.read_text(encoding="utf-8"))
 
 
 def main(engines: Sequence[str] = ENGINES) -> None:
     """Reads each case with each engine; the results of other engines stay."""
-    read = {engine: _of_spark() if engine == "spark" else readings_of(engine) for engine in engines or ENGINES}
-    old = recorded() if RECORDED.exists() else {}
-    content = {}
+    read = {engine: readings_of(engine) for engine in engines or ENGINES}
+    old, of_versions = (recorded(), dict(versions())) if RECORDED.exists() else ({}, {})
+    cases = {}
     for case in CASES:
         each = {**old.get(case.title, {}), **{engine: lines[case.title] for engine, lines in read.items()}}
-        content[case.title] = {engine: each[engine] for engine in ENGINES if engine in each}
+        cases[case.title] = {engine: each[engine] for engine in ENGINES if engine in each}
+    of_versions |= {engine: version("pyspark" if engine == "spark" else engine) for engine in read}
+    content = {"versions": dict(sorted(of_versions.items())), "cases": cases}
     RECORDED.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

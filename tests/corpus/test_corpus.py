@@ -13,7 +13,7 @@ from tests.corpus.case import Case
 from tests.corpus.cases import CASES
 from tests.corpus.others import readings_of
 from tests.corpus.readings import ours
-from tests.corpus.record import recorded
+from tests.corpus.record import ENGINES, recorded
 
 
 def _title(case: Case) -> str:
@@ -46,6 +46,6 @@ def test_every_format_and_every_option_has_a_case() -> None:
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("engine", ["duckdb", "pyarrow"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_the_recorded_results_are_those_of_the_installed_version(engine: str) -> None:
     assert readings_of(engine) == {title: engines[engine] for title, engines in recorded().items()}
