@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from actors.file_errors import EmptyFile, UnreadableFile
+from actors.formats.json_layout import json_layout
 from actors.formats.options import Json
 from actors.formats.text.json import JsonReader
 from actors.rows import Offset
@@ -175,3 +176,16 @@ def test_damage_has_the_same_outcome_in_blocks_of_any_size_and_at_any_offset(see
             expected = {row: value for row, value in rows.items() if row >= anchor.anchor_row}
             resumed = anchor.at(anchor.anchor_row)
             assert _outcome(tmp_path, content, resumed, rng.choice([1, 30]), raw)[:2] == (expected, error), content
+
+
+@pytest.mark.parametrize(
+    ("head", "layout"),
+    [
+        (b'{"a": 1}\n{"a": 2}\n', "lines"),
+        (b'[{"a": 1}]', "array"),
+        (b'{"a":\n1}\n', "objects"),
+        (b'{"a": 1} {"a": 2}\n', "objects"),
+    ],
+)
+def test_the_layout_of_a_file_is_found_by_its_first_bytes(head: bytes, layout: str) -> None:
+    assert json_layout(head) == layout
