@@ -8,7 +8,7 @@ ORC) or DuckDB (CSV, JSON).  A line a file:
     read         there is no other reader, or it refuses the file
     bad records  some records are quarantined; not compared
     refused      the file is quarantined
-    skipped      no format has files of this name
+    skipped      no format has files of this name, or a listing skips it
     crashed      the reader raised an undocumented error, or ended the process
     excess       the reader took more than the limits
 
@@ -115,6 +115,8 @@ def results(directory: Path, cpu_s: int, memory_mib: int) -> Iterator[FileResult
 
 
 def _result(path: Path, name: Path, kept: Path, ours: Worker, others: Worker) -> FileResult:
+    if str(name).encode(errors="replace").decode() != str(name):
+        return FileResult(str(name), "skipped", "a listing skips names that are not text", 0)
     suffixes = [each.lower() for each in path.suffixes if each.lower() not in _COMPRESSED]
     kind = suffixes[-1][1:] if suffixes else ""
     if kind not in FORMATS:

@@ -31,6 +31,7 @@ _FILES = {
     "null.json": ("equal", b'{"id": 1}\nnull\n'),
     "picture.png": ("skipped", b"\x89PNG\r\n"),
     "wide.csv": ("equal", ",".join(f"c{n}" for n in range(2_000)).encode() + b"\n" + b"1," * 1_999 + b"1\n"),
+    "bad\udcff.csv": ("skipped", b"id\n1\n"),
     "line\nend.csv": ("equal", b"id\n1\n"),
 }
 
@@ -43,7 +44,7 @@ def test_each_file_has_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[st
     code = main([str(tmp_path)])
     lines = capsys.readouterr().out.splitlines()
     shown = {line[24:].partition("  ")[0]: line[:11].strip() for line in lines[: len(_FILES)]}
-    assert shown == {name.replace("\n", "\\n"): status for name, (status, _) in _FILES.items()}
+    assert shown == {name.encode("unicode_escape").decode(): status for name, (status, _) in _FILES.items()}
     assert lines[len(_FILES) + 1].startswith(f"{len(_FILES)} files: 8 equal, 3 refused")
     assert code == 0
 
