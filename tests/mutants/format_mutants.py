@@ -52,6 +52,12 @@ FORMAT_MUTANTS = (
         shown_by=f"{_HOSTILE}::test_missing_elements_of_an_array_count_as_bad_records",
     ),
     Mutant(
+        "each line of a long JSON object copies the lines before it",
+        "actors/formats/text/json_rows.py",
+        (("and rest and not least_bytes and", "and rest and"),),
+        shown_by=f"{_HOSTILE}::test_an_object_over_many_pieces_is_copied_a_few_times",
+    ),
+    Mutant(
         "blank lines before JSON stay in memory",
         "actors/formats/text/json_rows.py",
         (("blank = blank_bytes(text) if self._of_array is None else 0", "blank = 0"),),

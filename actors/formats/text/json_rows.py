@@ -157,7 +157,7 @@ class JsonRows:
         for chunk, is_last in chunks(self._content, min(block_bytes, most_bytes)):
             while True:
                 # Of lines, only the one that begins in one chunk and ends in the next one is copied.
-                is_line_cut = self._by_lines and rest and self._of_array is not None
+                is_line_cut = self._by_lines and rest and not least_bytes and self._of_array is not None
                 cut = (first_line_end(chunk) if is_line_cut else 0) or len(chunk)
                 text, chunk = memoryview(b"".join((rest, chunk[:cut]))) if rest else chunk[:cut], chunk[cut:]
                 ends_file = is_last and not chunk

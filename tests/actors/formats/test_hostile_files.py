@@ -22,6 +22,7 @@ from actors.formats.parquet.parquet_reader import ParquetReader
 from actors.formats.text.csv import CsvReader
 from actors.formats.text.json import JsonReader
 from actors.formats.text.json_records import _Search, records
+from actors.formats.text.json_rows import JsonRows
 from actors.formats.text.text_reader import TextReader
 from actors.rows import Offset
 from actors.settings import MIB, ReadLimits
@@ -423,6 +424,25 @@ def test_lines_that_open_brackets_are_searched_in_linear_time(
         )
         assert len(found.starts) >= lines
         assert lines <= steps <= 3 * lines
+
+
+@pytest.mark.parametrize("lines", [4_000, 8_000])
+def test_an_object_over_many_pieces_is_copied_a_few_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: int
+) -> None:
+    is_decided, copied = JsonRows._is_decided, 0
+
+    def counted(self: JsonRows, text: memoryview, is_last: bool) -> bool:
+        nonlocal copied
+        copied += len(text)
+        return is_decided(self, text, is_last)
+
+    monkeypatch.setattr(JsonRows, "_is_decided", counted)
+    content = b'{"a": 1, "b": [\n' + b"1,\n" * lines + b"1]}\n"
+    piece_bytes = len(content) // 4
+    file = open_written(tmp_path, content)
+    assert rows_of(list(JsonReader().read(file, _INT, piece_bytes=piece_bytes))) == [{"a": 1}]
+    assert copied <= 5 * len(content)
 
 
 @pytest.mark.parametrize("levels", [199, 300, 5_000])
