@@ -53,7 +53,7 @@ class Beginning(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Progress:
+class BackfillProgress:
     """The progress of a backfill, as epochs record it.
 
     Args:
@@ -73,7 +73,7 @@ class Progress:
     since: int = 0
 
     @classmethod
-    def of(cls, version: ViewVersion | None) -> Progress:
+    def of(cls, version: ViewVersion | None) -> BackfillProgress:
         """The recorded progress of a backfill; without a version, none was made."""
         noted: Any = {} if version is None else version.noted
         recorded = cls(**noted)
@@ -102,7 +102,7 @@ class Backfill:
     ) -> None:
         self.plan, self.view, self.version, self.beginning = plan, view, version, beginning
         self.pinned_epoch = 0 if version is None or version.pinned_epoch is None else version.pinned_epoch
-        recorded = Progress.of(version)
+        recorded = BackfillProgress.of(version)
         self.lacks, self.since = recorded.lacks, recorded.since
         if version is not None:
             view.open(version)
@@ -110,9 +110,9 @@ class Backfill:
             view.lacks = self.lacks
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> BackfillProgress:
         """Its progress, for the record of an epoch."""
-        return Progress(lacks=self.lacks)
+        return BackfillProgress(lacks=self.lacks)
 
     @property
     def needs_rows(self) -> bool:
@@ -161,7 +161,7 @@ class HistoryBackfill(Backfill):
     ) -> None:
         super().__init__(plan, view, version, beginning)
         self.definition = definition
-        recorded = Progress.of(version)
+        recorded = BackfillProgress.of(version)
         self.is_complete, self._missing = recorded.complete, recorded.missing
         self._progress = recorded.history
         self._history: History | None = None
@@ -278,11 +278,11 @@ class HistoryBackfill(Backfill):
         self.version = version
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> BackfillProgress:
         """See `Backfill.progress`."""
         missing = () if self.is_blocked else self.missing
         fraction = round(self.fraction, 4)
-        return Progress(self._progress, self.is_complete, missing, fraction, self.lacks, self.since)
+        return BackfillProgress(self._progress, self.is_complete, missing, fraction, self.lacks, self.since)
 
     def finished(self) -> ViewVersion:
         """The version that epochs record once the backfill is complete."""

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from spark_bridge.changes.change_set import ChangeLog, Parent
 from spark_bridge.changes.view import Guard, no_guard
 from spark_bridge.datasets.index_audit import IndexAudit
-from spark_bridge.maintenance.backfill import Beginning, Progress
+from spark_bridge.maintenance.backfill import BackfillProgress, Beginning
 from spark_bridge.maintenance.parents_backfill import DerivedView, ParentsBackfill, RowsOfParents
 from spark_bridge.maintenance.shared_views import SharedViews
 from spark_bridge.operators.temporal_filter.temporal_filter_plan import BEFORE_ALL_US, watermark_time
@@ -108,7 +108,7 @@ class DerivedViews:
                     unshown[name] = self._unshown[name]
                     continue
                 version = begun.get(next_name(name))
-                if Progress.of(version).lacks:
+                if BackfillProgress.of(version).lacks:
                     # The changes of the epochs since its groups were taken over are lost.
                     version = None
                     self._ended.add(next_name(name))

@@ -1329,7 +1329,7 @@ VIEW_MUTANTS = (
     Mutant(
         "groups that lack measures are taken for a dataset without rows",
         "spark_bridge/maintenance/derived_views.py",
-        (("if Progress.of(version).lacks:", "if False:"),),
+        (("if BackfillProgress.of(version).lacks:", "if False:"),),
         shown_by=f"{_ADDED}::test_measures_over_many_rows_of_views_are_computed_beside_the_epochs[an attempt ends]",
     ),
     Mutant(

@@ -67,9 +67,9 @@ def test_a_root_of_another_pipeline_is_refused(tmp_path: Path) -> None:
 def test_declarations_that_cannot_be_meant(tmp_path: Path) -> None:
     made = sw.Pipeline("p", tmp_path)
     with pytest.raises(
-        sw.errors.SettingsError, match="format 'xlsx' is not known; the known formats are parquet, csv, json"
+        sw.errors.SettingsError, match="format 'xml' is not known; the known formats are parquet, csv, json"
     ):
-        made.source("s", tmp_path, format="xlsx")
+        made.source("s", tmp_path, format="xml")
     made.source("s", tmp_path, format="csv")
     with pytest.raises(sw.errors.SettingsError, match="source s is declared twice"):
         made.source("s", tmp_path, format="csv")

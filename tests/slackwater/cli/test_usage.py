@@ -95,7 +95,7 @@ def test_an_error_in_the_users_module_is_one_line_too(tmp_path: Path) -> None:
         ("p.dry_run(price=1)", "keyword argument 'price'; did you mean 'prices'?"),
         ("p.run(takeovers=True)", "keyword argument 'takeovers'; did you mean 'takeover'?"),
         ("p.explain(view='v')", "keyword argument 'view'"),
-        ("p.source('a', 'b', format='xls')", "source a: format 'xls' is not known"),
+        ("p.source('a', 'b', format='xml')", "source a: format 'xml' is not known"),
         ("def p(: pass", "SyntaxError: "),
         ("def made():\n    return 1 / 0", "ZeroDivisionError: division by zero"),
     ],

@@ -22,7 +22,7 @@ from tests.slackwater.plugins.publish.published import require_equal
         ("csv:/tmp/x", "is not a valid target: give FORMAT:URI with one of the formats delta, iceberg"),
         ("s3://bucket/x", "is not a valid target"),
         ("delta:", "is not a valid target"),
-        ("delta:ftp://host/x", "ftp:// is not a valid scheme"),
+        ("delta:ftp://host/x", "FTP servers are not read"),
         ("delta:s3://", "needs a bucket"),
         ("iceberg:https://host/x", "a web server is only read"),
     ],
