@@ -78,7 +78,8 @@ def _normalised(url: str | os.PathLike[str]) -> str:
     parts = urlsplit(text)
     if parts.scheme in _FILE_TRANSFER:
         raise SettingsError(
-            f"{parts.scheme.upper()} servers are not read: mount the directory, or copy its files to a bucket"
+            f"{parts.scheme}://{parts.hostname or ''}: {parts.scheme.upper()} servers are not read: "
+            "mount the directory, or copy its files to a bucket"
         )
     if parts.scheme not in _SCHEMES:
         raise SettingsError(
