@@ -143,7 +143,7 @@ def test_a_view_on_a_full_disk_gets_its_next_version_whole_or_the_run_recovers(t
         shutil.rmtree(copy.path, ignore_errors=True)
         shutil.copytree(at.path, copy.path)
         view = ViewTable.open(copy, table.version)
-        view._commits = table._commits
+        view._upkeep._commits = table._upkeep._commits
         return view
 
     def content() -> list[str]:
