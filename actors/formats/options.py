@@ -44,12 +44,12 @@ class Csv:
         comment: the character that begins a line without a row.
         null_values: the unquoted texts that stand for null; None for the empty text alone.  Quoted text is never null
             in a column of text.
-        true_values, false_values: the texts that stand for true and false; empty for `true` and `false` in lower,
-            upper or title case, and 1 and 0.
+        true_values: the texts that stand for true; empty for `true` in lower, upper or title case, and 1.
+        false_values: the texts that stand for false, as `true_values`; give both, or neither.
         decimal: the character before the fraction of a number.
         thousands: the character between groups of three digits of a number.
-        date_format, timestamp_format: the form of dates and times, as in Python's `strptime`, for example
-            `"%d.%m.%Y %H:%M"`; None for ISO 8601.
+        date_format: the form of dates, as in Python's `strptime`, for example `"%d.%m.%Y"`; None for ISO 8601.
+        timestamp_format: the form of times, for example `"%d.%m.%Y %H:%M"`; None for ISO 8601.
         encoding: the encoding of the text, by its name in Python; a byte order mark is skipped.
 
     Raises:
