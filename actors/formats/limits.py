@@ -17,6 +17,11 @@ _FREE_BYTES = 256 * MIB
 _Piece = TypeVar("_Piece")
 
 
+def too_long(most_bytes: int) -> UnreadableFile:
+    """The error of a file with a record of more bytes than `ReadLimits.max_record_bytes`."""
+    return UnreadableFile(f"a line is longer than {most_bytes} bytes (ReadLimits.max_record_bytes)")
+
+
 class Expansion:
     """Counts the bytes that one file unfolds to.
 

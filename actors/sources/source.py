@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import pyarrow as pa
 
 from actors.files import ReadingOrder
+from actors.formats.fitting_columns import require_fitting
 from actors.formats.options import Csv, Debezium, Json, Text
 from actors.formats.registry import Format, format_type, is_built_in
 from actors.objects.web_options import WebOptions
@@ -159,16 +160,10 @@ class SourceDefinition:
                     "rename or leave out one of them"
                 )
             taken[name.lower()] = name
-        if isinstance(self.format, Csv):
-            nested = next((field for field in schema if pa.types.is_nested(field.type)), None)
-            if nested is not None:
-                raise SchemaError(
-                    f"source {self.name}: column {nested.name}: CSV has no {nested.type}; declare it as a string"
-                )
-        if isinstance(self.format, Text) and schema.types[:1] != [pa.string()]:
-            raise SchemaError(
-                f'source {self.name}: text has one column, a string; declare "value string" before columns of paths'
-            )
+        try:
+            require_fitting(self.format, schema)
+        except SchemaError as error:
+            raise SchemaError(f"source {self.name}: {error}") from None
 
     def _check_key(self) -> None:
         if not {*OF_KEYS} <= {*self.metadata}:

@@ -68,9 +68,6 @@ def shown_schema(source: SourceDefinition, settings: FetchSettings, files: Itera
 
 def listed_files(source: str, rows: pa.RecordBatch) -> Iterator[FileVersion]:
     """The files of a page of a listing, see `LISTED`."""
-    for at in range(rows.num_rows):
-        row = rows.slice(at, 1)
-        (version,) = version_fingerprints(row["etag"], row["size"], row["modified_us"])
-        (values,) = row.to_pylist()
-        modified = time_of(values["modified_us"])
-        yield FileVersion(source, values["path"], version, values["etag"], values["size"], modified)
+    versions = version_fingerprints(rows["etag"], rows["size"], rows["modified_us"])
+    for version, row in zip(versions, rows.to_pylist(), strict=True):
+        yield FileVersion(source, row["path"], version, row["etag"], row["size"], time_of(row["modified_us"]))

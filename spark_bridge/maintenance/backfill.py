@@ -102,8 +102,8 @@ class Backfill:
     ) -> None:
         self.plan, self.view, self.version, self.beginning = plan, view, version, beginning
         self.pinned_epoch = 0 if version is None or version.pinned_epoch is None else version.pinned_epoch
-        recorded = BackfillProgress.of(version)
-        self.lacks, self.since = recorded.lacks, recorded.since
+        self._recorded = BackfillProgress.of(version)
+        self.lacks, self.since = self._recorded.lacks, self._recorded.since
         if version is not None:
             view.open(version)
         if self.lacks:
@@ -161,9 +161,8 @@ class HistoryBackfill(Backfill):
     ) -> None:
         super().__init__(plan, view, version, beginning)
         self.definition = definition
-        recorded = BackfillProgress.of(version)
-        self.is_complete, self._missing = recorded.complete, recorded.missing
-        self._progress = recorded.history
+        self.is_complete, self._missing = self._recorded.complete, self._recorded.missing
+        self._progress = self._recorded.history
         self._history: History | None = None
         self._bytes_a_s: tuple[float, float] | None = None
         self._most_bytes = _MOST_BYTES

@@ -699,7 +699,7 @@ MUTANTS = (
     Mutant(
         "a backfill that continues begins its history again",
         "spark_bridge/maintenance/backfill.py",
-        (("self._progress = recorded.history\n", "self._progress = None\n"),),
+        (("self._progress = self._recorded.history\n", "self._progress = None\n"),),
         start=391,
     ),
     Mutant(

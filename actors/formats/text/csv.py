@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.types as kinds
 
 from actors.file_errors import EmptyFile, UnreadableFile, one_line
-from actors.formats.limits import row_bytes
+from actors.formats.fitting_columns import require_fitting
+from actors.formats.limits import row_bytes, too_long
 from actors.formats.options import Csv
 from actors.formats.signatures import is_another, json_format
 from actors.formats.template import ReadRequest
@@ -29,7 +30,6 @@ from actors.schemas.conform import Timestamps, lost_digits, require_common_colum
 from actors.schemas.merged_schema import DOUBTFUL_HEADER
 from actors.schemas.safe_types import suggested_schema
 from actors.settings import MIB, ReadLimits
-from state.errors import SchemaError
 
 _HEADER_BYTES = 64 * 1024
 _ROW = re.compile(r"Row #(\d+): ")
@@ -97,9 +97,7 @@ class CsvReader(RecordReader):
 
     def _open(self, request: ReadRequest) -> OpenedText | None:
         schema = request.schema
-        for field in schema:
-            if kinds.is_nested(field.type):
-                raise SchemaError(f"column {field.name}: CSV has no {field.type}; declare it as a string")
+        require_fitting(self._format, schema)
         names, content = self._text(request.file, schema, request.offset.anchor_byte)
         if not names:
             return None
@@ -183,7 +181,7 @@ class CsvReader(RecordReader):
                 if end or not chunk:
                     return record, start + begin, start + begin + len(record)
             if len(text) > most_bytes:
-                raise UnreadableFile(f"a line is longer than {most_bytes} bytes (ReadLimits.max_record_bytes)")
+                raise too_long(most_bytes)
 
     def _begin(self, text: bytes, *, is_end: bool) -> int | None:
         """The position of the first record; None if the text does not show it yet."""

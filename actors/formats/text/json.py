@@ -12,7 +12,7 @@ import pyarrow.types as kinds
 import structlog
 
 from actors.file_errors import EmptyFile, UnreadableFile
-from actors.formats.limits import row_bytes
+from actors.formats.limits import row_bytes, too_long
 from actors.formats.options import Json
 from actors.formats.pieces import pieces
 from actors.formats.salvage import with_a_record
@@ -21,7 +21,7 @@ from actors.formats.template import Reader, ReadRequest
 from actors.formats.text.content import TextContent, chunks
 from actors.formats.text.json_names import AmbiguousNames, FileNames, names_of
 from actors.formats.text.json_records import begins_with_array, records
-from actors.formats.text.json_rows import Found, JsonRows, blank_bytes, too_long
+from actors.formats.text.json_rows import Found, JsonRows, blank_bytes
 from actors.formats.text.json_schema import JsonShape, shape_of
 from actors.formats.text.json_text import reason_of
 from actors.formats.text.json_values import JsonColumns
@@ -156,7 +156,7 @@ class JsonReader(Reader):
             if shown.error is not None:
                 raise UnreadableFile(shown.error.reason, 1)
             if len(text) > self._limits.max_record_bytes:
-                raise too_long(self._limits)
+                raise too_long(self._limits.max_record_bytes)
         raise EmptyFile("the file is empty and has no schema")
 
 
@@ -169,7 +169,7 @@ def _without_blanks(text: bytes, limits: ReadLimits) -> bytes:
     if begins_with_array(text) is None:
         text = text[blank_bytes(memoryview(text)) :]
         if len(text) > limits.max_record_bytes:
-            raise too_long(limits)
+            raise too_long(limits.max_record_bytes)
     return text
 
 

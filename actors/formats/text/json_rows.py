@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from actors.file_errors import UnreadableFile
+from actors.formats.limits import too_long
 from actors.formats.salvage import RAW_BYTES, WRONG, too_many_bad
 from actors.formats.text.content import TextContent, chunks
 from actors.formats.text.json_records import Records, begins_with_array, records
@@ -85,11 +86,6 @@ class Found(NamedTuple):
         """The index of the first record with a content; None without one."""
         position = self.text.find(content, int(self.starts[0]), int(self.ends[-1]))
         return None if position < 0 else int(np.searchsorted(self.starts, position, side="right")) - 1
-
-
-def too_long(limits: ReadLimits) -> UnreadableFile:
-    """The error of a file with a longer record."""
-    return UnreadableFile(f"a line is longer than {limits.max_record_bytes} bytes (ReadLimits.max_record_bytes)")
 
 
 class JsonParser(Protocol):
@@ -169,14 +165,14 @@ class JsonRows:
                     position, rest = position + end, text[end:]
                     self._is_start = self._is_start and not end
                     if not ends_file and len(rest) > most_bytes:
-                        raise too_long(self._limits)
+                        raise too_long(most_bytes)
                     # The search for the end of a record goes on when it has doubled: it takes linear time.
                     least_bytes = 0 if self._by_lines and end else 2 * len(rest)
                 else:
                     blank = blank_bytes(text) if self._of_array is None else 0
                     position, rest = position + blank, text[blank:]
                     if self._of_array is None and len(rest) > most_bytes:
-                        raise too_long(self._limits)
+                        raise too_long(most_bytes)
                 if not chunk:
                     break
 

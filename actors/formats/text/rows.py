@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from actors.file_errors import UnreadableFile
+from actors.formats.limits import too_long
 from actors.formats.pieces import pieces
 from actors.formats.salvage import WRONG, salvaged
 from actors.formats.template import Reader, ReadRequest
@@ -184,7 +185,7 @@ class _BegunRecord:
             if (ended := self._search(chunk)) is not None:
                 return ended
             if nbytes > self._most_bytes:
-                raise UnreadableFile(f"a line is longer than {self._most_bytes} bytes (ReadLimits.max_record_bytes)")
+                raise too_long(self._most_bytes)
             self._searched = nbytes
         self._parts.append(chunk)
         self._nbytes = nbytes

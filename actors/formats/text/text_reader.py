@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.file_errors import UnreadableFile, one_line
+from actors.formats.fitting_columns import require_fitting
 from actors.formats.options import Text
 from actors.formats.template import ReadRequest
 from actors.formats.text import lines as text_lines
@@ -14,7 +15,6 @@ from actors.formats.text.lines import first_line_end, last_line_end, line_ends, 
 from actors.formats.text.rows import OpenedText, RecordReader
 from actors.objects.object_file import ObjectFile
 from actors.settings import ReadLimits
-from state.errors import SchemaError
 
 _VALUE_BYTES = 4
 
@@ -35,10 +35,7 @@ class TextReader(RecordReader):
         return pa.schema([("value", pa.string())])
 
     def _open(self, request: ReadRequest) -> OpenedText | None:
-        if request.schema.types[:1] != [pa.string()]:
-            raise SchemaError(
-                'text has one column, a string; declare "value string" before columns of paths and metadata'
-            )
+        require_fitting(self._format, request.schema)
         if not request.file.size:
             return None
         content = TextContent(request.file, self._limits, self._format.encoding, request.offset.anchor_byte)

@@ -43,15 +43,16 @@ def csv_format(sample: Sample) -> Csv | None:
 
 def _decoded(sample: Sample) -> tuple[str, str]:
     """The encoding of the file, and its text."""
-    wide = wide_encoding(sample.head)
-    for encoding in ("utf-8",) if wide is None else (wide,):
-        try:
-            return encoding, sample.head.decode(encoding).lstrip("\ufeff")
-        except UnicodeDecodeError as error:
-            # The last character of a sample may be cut.
-            if not sample.is_whole and error.start >= len(sample.head) - 4:
-                return encoding, sample.head[: error.start].decode(encoding).lstrip("\ufeff")
-    return "cp1252", sample.head.decode("cp1252", "replace")
+    encoding, head = wide_encoding(sample.head) or "utf-8", sample.head
+    try:
+        text = head.decode(encoding)
+    except UnicodeDecodeError as error:
+        # The last character of a sample may be cut.
+        is_cut = not sample.is_whole and error.start >= len(head) - 4
+        if not is_cut:
+            return "cp1252", head.decode("cp1252", "replace")
+        text = head[: error.start].decode(encoding)
+    return encoding, text.lstrip("\ufeff")
 
 
 def _sniffed(text: str) -> dict[str, Any] | None:
