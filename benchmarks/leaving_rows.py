@@ -2,10 +2,12 @@
 
     python -m benchmarks.leaving_rows [--rows 1000000] [--epochs 60]
 
-In one local session, in turns: an aggregation of the rows of the last hour, by the clock and by the watermark, beside
-    the
-grouping of all rows; and a join of orders with their payments within an hour, whose rows expire, beside the same join
-of which every row is kept.  In each epoch a thousand rows come to a source, and time passes so that as many leave.
+One local session measures in turns:
+
+* an aggregation of the rows of the last hour, by the clock and by the watermark, and the aggregation of all rows;
+* a join of orders with their payments within an hour, with rows that expire, and the same join without expiry.
+
+Each epoch adds a thousand rows to a source, and the time passes in which a thousand rows expire.
 """
 
 from __future__ import annotations

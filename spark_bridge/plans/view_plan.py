@@ -63,9 +63,8 @@ class ViewPlan:
         timestamps: the value of `current_timestamp()` in the plan; set it before the plan runs.
         leaves: id of a leaf's first attribute → the source, the parent or the operator.
         computed: name → operator, of those whose rows its plan reads; the views below them are among its parents.
-        inner: the plans of its internal views, which hold the aggregations below its own, the sides of its joins, the
-            rows below its windows and limits, and single values and the rows beside them; each after those that it
-            reads.
+        inner: the plans of its internal views: lower aggregations, sides of joins, rows below windows and limits, and
+            scalar subqueries with the rows that use them.  Each plan follows the plans that it reads.
         closing: its windows, if it shows a group when its window closes.
         expiry: of an internal view whose rows leave when no partner can come, or by a time to live.
         clock: the source whose watermark is the time of its filters, by a time to live; None for the time of the epoch.

@@ -289,8 +289,8 @@ class _Analysis:
         return replace(plan, content=self._content(inner.plan, plan, parents))
 
     def _content(self, analysed_plan: Plan, plan: ViewPlan, parents: Mapping[str, ViewPlan]) -> str | None:
-        """What an internal view has, whatever view it is in; None if that depends on the time of an epoch, or is
-        unknown.
+        """The identity of an internal view's rows, equal in all views; None if the rows depend on the time of an epoch,
+        or are not known.
 
         Args:
             analysed_plan: of the internal view, with the time of the epoch.

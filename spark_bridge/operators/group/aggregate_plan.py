@@ -2,7 +2,7 @@
 
 rows       the partials of an epoch's rows, by jobs (see `grouped_rows`)
 merge      these rows and the stored ones -> merged buffers, and the result (see `merge_plan`)
-subtract   the stored rows without those of rows that leave (see `subtraction_plan`)
+subtract   the stored rows without the deleted rows (see `subtraction_plan`)
 """
 
 from __future__ import annotations

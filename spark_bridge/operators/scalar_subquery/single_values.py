@@ -191,7 +191,7 @@ class ValueJoins:
         return None
 
     def _aggregate(self, plan: Plan) -> Plan:
-        """An aggregation: values within its functions stand beside its rows, others beside its groups."""
+        """An aggregation: a value within its functions joins its rows, any other value joins its groups."""
         catalyst, items = self._catalyst, self._catalyst.trees.items
         of_rows, of_groups = _Values(self), _Values(self)
         grouping = [of_rows.put_into(each) for each in items(plan.groupingExpressions())]
