@@ -1,4 +1,4 @@
-"""The rows that an epoch changes: those of corrected files, and those of the views that others read.
+"""The rows that an epoch changes, of corrected files and of the views that other views read.
 
     corrections                     old and new rows of replaced and removed files
     change_set                      the inserts and deletes of a view, by the keys of its rows
@@ -10,7 +10,7 @@
     hot_keys                        keys whose number of rows decides the cost of an epoch
     view                            the interface of a view whose changes others follow, and its progress
 
-`Changes` is the face that an aggregation follows, whatever its rows are.
+`Changes` is the interface by which an aggregation reads changed rows, of corrected files or of its parents.
 
 Invariants:
 

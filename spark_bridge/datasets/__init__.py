@@ -3,7 +3,7 @@
     rows of a result ── result_rows ──→ view_table ── dataset_writer ── one commit ──→ version
     staged fragments ── stored_rows ──→ view_table
     deleted rows ────── row_deletions ─→ dataset_writer
-    commits of an epoch ── later_commits   beside the work on other views
+    commits of an epoch ── later_commits   during the work on other views
     keys ────────────── look_ups ─────→ rows, by an index; of a small dataset in memory: small_rows
     indexes, fragments ── dataset_upkeep   bounded tasks; index_audit checks the indexes
     dataset_paths       where the datasets of a view are

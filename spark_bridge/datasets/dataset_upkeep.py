@@ -48,7 +48,7 @@ class DatasetUpkeep:
         self._unindexed = 0 if self._indexed else int(dataset.count_rows())
 
     def follow(self, new_rows: int) -> None:
-        """A commit has written so many new rows."""
+        """Counts a commit, and the new rows that it has written."""
         self._commits += 1
         self._unindexed += new_rows
 
@@ -63,7 +63,7 @@ class DatasetUpkeep:
             audit: checks the indexes afterwards; None for no check.
 
         Returns:
-            Whether a task was due.
+            True if a task was due.
 
         Raises:
             CommitRefusedError, CommitUnknownError: as for any commit; the run recovers.
@@ -110,7 +110,7 @@ class DatasetUpkeep:
             self._indexed = True
 
     def _indices(self, dataset: lance.LanceDataset) -> dict[str, str]:
-        """Key column → the name of its index, of those that have one."""
+        """Key column → the name of its index; a column without an index is absent."""
         indices = dataset.describe_indices()
         return {key: index.name for index in indices for key in self.keys if key in index.field_names}
 
@@ -134,9 +134,9 @@ def _size(fragment: lance.LanceFragment) -> int:
 
 
 def _is_shared(fragment: lance.LanceFragment) -> bool:
-    """True if the rows are in the files of another dataset, as those that a branch begins with.
+    """True if the rows are in the files of another dataset, like the rows with which a branch begins.
 
-    They stay as they are: a compaction would copy them, and Lance 14 then looks for the index that it has changed in
-    the other dataset.
+    Such fragments are not compacted: a compaction would copy the rows, and Lance 14 then looks for the index that it
+    has changed in the other dataset.
     """
     return any(file.base_id is not None for file in fragment.metadata.files)

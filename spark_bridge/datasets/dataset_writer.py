@@ -142,7 +142,7 @@ class DatasetWriter:
         """Makes the next version.
 
         Args:
-            change: stages files, and returns what the commit does with them.
+            change: stages files, and returns the transaction that commits them.
             rows: the inserts.
         """
         dataset = self.dataset
@@ -179,7 +179,7 @@ class DatasetWriter:
 
 
 def has_rows(rows: NewRows) -> bool:
-    """Whether there is a row."""
+    """True if there is at least one row."""
     return bool(rows.num_rows if isinstance(rows, pa.Table) else rows)
 
 

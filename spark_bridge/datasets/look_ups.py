@@ -91,7 +91,7 @@ def look_up(dataset: lance.LanceDataset, by: str, keys: pa.Array, columns: list[
     Args:
         dataset: at the version to read.
         by: the column of the keys.
-        keys: those that are wanted; a key may have no row, or many.
+        keys: the keys to look up; a key may have no row, or many.
         columns: the columns to read; none of them if only the addresses are wanted, which is half the work.
     """
     stored = dataset.count_rows()

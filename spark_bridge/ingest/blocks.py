@@ -1,6 +1,6 @@
 """Ingest of Arrow blocks into Spark: a DataFrame whose tasks read Ray's object store inside the JVM, without pandas.
 
-Few rows come into this process, where they need no task.
+This process fetches a few small blocks itself, without a task.
 """
 
 from __future__ import annotations

@@ -72,10 +72,10 @@ class EpochRows:
 
 @dataclass(frozen=True)
 class Stopped:
-    """A view that is maintained no longer: it has failed, or is rebuilt beside the shown rows.
+    """A view that is no longer maintained: it has failed, or is rebuilt while readers see its old rows.
 
     Args:
-        at: the last epoch whose rows it has; 0 for a view that fails in its first epoch, and has none.
+        at: the last epoch whose rows it has; 0 if it failed in its first epoch.
         error: why it has failed; None if it is rebuilt.
     """
 

@@ -20,7 +20,7 @@ from state.tables.stored_rows import declared_name, hidden
 
 
 class FollowedWatermarks:
-    """Those of an internal view whose rows expire: they tell its late rows, and the bound before which rows leave.
+    """The watermarks of an internal view whose rows expire; they decide which rows are late, and which expire.
 
     Attributes:
         num_late: number of late rows since the view was created.

@@ -1,4 +1,4 @@
-"""An append view: a projection view over sources, whose rows leave with their file."""
+"""An append view: a projection view over sources, whose rows are deleted with their file."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class Backfill:
 
     @property
     def needs_rows(self) -> bool:
-        """Whether it reads earlier rows; else the next epoch completes it."""
+        """True if it reads earlier rows; otherwise the next epoch completes it."""
         return self.beginning is None or not self.beginning.has_all
 
     def take_over(self, epoch: int) -> ViewVersion:

@@ -59,7 +59,7 @@ class Backfills:
         open_history: see `OpenHistory`.
         take_rows: hands a piece over to Spark: (epoch, piece) -> its rows.
         clock: measures the duration of a piece.
-        threads: computes pieces beside the epochs, one at a time.
+        threads: computes pieces in the background, one at a time.
         weight: the share of the time that pieces take at most while epochs have rows, above 0 and up to 1.
         run: runs the computation of a piece and translates its errors: (view, work) -> its result.
         guard: around the work on a view in the thread of the caller.

@@ -189,7 +189,7 @@ class _Comparison:
 
 
 def _can_resume(plan: ViewPlan) -> bool:
-    """Whether each row of the view follows from rows of sources alone, in whatever epoch these reach the view."""
+    """True if the rows of the view depend on rows of sources alone, and not on the epochs that add these rows."""
     follows_time = plan.closing is not None or plan.expiry is not None or plan.timestamps.are_used
     return plan.view_class in ("append", "aggregate") and not plan.parents and not follows_time
 

@@ -1,8 +1,8 @@
-"""A projection view over parents: each of its rows is made of one row of a parent, and leaves with it.
+"""A projection view over parents: each of its rows is computed from one row of a parent, and deleted with it.
 
-The origin of a row has the name of the parent.  Internal views with the same rows have one dataset, see `SharedViews`;
-when the view leaves under whose name it was made, it goes on under another one, over parents of other names.  So the
-version notes the names in the origins.
+The origin of a row has the name of the parent.  Internal views with the same rows share one dataset, see `SharedViews`.
+The dataset may outlive the view under whose name it was created.  Another view then continues it, with parents of other
+names, so the version records the parents' names in the origins.
 """
 
 from __future__ import annotations

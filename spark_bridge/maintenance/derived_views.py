@@ -40,7 +40,7 @@ class DerivedViews:
         make: makes the maintenance of a view.
         rows: the rows of parents: (epoch, name → parent) -> rows.
         compute: runs a computation and translates its errors: (view, work) -> its version.
-        threads: computes views beside the epochs, one at a time.
+        threads: computes views in the background, one at a time.
         watermarks: source → its last watermark; the mapping follows them.
         guard: around the work on a view in the thread of the caller.
     """
@@ -137,7 +137,7 @@ class DerivedViews:
     def take_over(self, last: int, epoch: int, parents: Mapping[str, Parent], run: RunWork) -> dict[str, ViewVersion]:
         """Makes the views that begin with the groups of the views that they replace, before the rows of an epoch.
 
-        Measures that these groups lack are computed at once if the parents have few rows, else beside the epochs.
+        Missing aggregates are computed at once if the parents have few rows, and otherwise in the background.
 
         Args:
             last: the epoch before.
@@ -153,7 +153,7 @@ class DerivedViews:
             for name, each in self._unshown.items()
             if each.beginning is not None
         }
-        # A view may have failed with its parent, whatever the outcome of its own work.
+        # A view may have failed with its parent, although its own work succeeded.
         made = {name: version for name, version in run(work).items() if name in self._unshown}
         for name, version in made.items():
             if version.name == name:

@@ -1,15 +1,15 @@
-"""Internal views whose rows leave by watermarks: the sides of joins, and the rows below a time to live.
+"""Internal views whose rows expire by watermarks: the sides of joins, and the rows below a time to live.
 
-The rows of a side of a join leave when the watermarks tell that no partner can come.
+The rows of a join side are deleted when the watermarks exclude new partners.
 
-The watermarks that an epoch follows are those of the epoch before, which the version of the view records: the rows of
-an epoch are in time if they are not below them, and meet all rows that were there before the epoch::
+An epoch uses the watermarks of the epoch before, which the version of the view records.  Rows of an epoch are in time
+if they are not below these watermarks.  They join all rows that the view had before the epoch::
 
-    late rows  ──→ handed out, to be kept with their file
-    new rows   ──→ appended, and told to the join
-    old rows   ──→ deleted, and not told: the join has made of them what it makes
+    late rows  ──→ returned, to be stored with their file
+    new rows   ──→ appended, and reported to the join
+    old rows   ──→ deleted, and not reported: the joined rows remain
 
-The rows below a time to live leave one epoch after they have left the view, which takes them out itself: see
+The rows below a time to live are deleted one epoch after the view has retracted them itself: see
 `spark_bridge.operators.temporal_filter.temporal_filter_rows`.  None of them is late.
 """
 

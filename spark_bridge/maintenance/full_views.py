@@ -91,7 +91,7 @@ class FullViews:
     Args:
         make_view: makes the dataset of a view, neither created nor open.
         run: runs a recomputation and translates its errors: (view, work) -> its version.
-        threads: runs the recomputations beside the epochs.
+        threads: runs the recomputations in the background.
         guard: around the work on a view in the thread of the caller.
     """
 

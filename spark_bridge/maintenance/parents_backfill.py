@@ -85,7 +85,7 @@ class ParentsBackfill(Backfill):
         return self.computed is not None and self.computed.done()
 
     def has_few(self, rows: RowsOfParents) -> bool:
-        """Whether its earlier rows can be computed within an epoch."""
+        """True if its earlier rows can be computed within an epoch."""
         return rows.count(self.plan) <= _AT_ONCE_ROWS
 
     def create(self, epoch: int, rows: RowsOfParents) -> ViewVersion:
@@ -97,7 +97,7 @@ class ParentsBackfill(Backfill):
         """Makes the view of the groups; the version has the name of a backfill if they lack measures over many rows.
 
         Args:
-            rows: those of its parents in the epoch before.
+            rows: the rows of its parents in the epoch before.
         """
         version = self.take_over(epoch)
         if not self.lacks:
@@ -110,7 +110,7 @@ class ParentsBackfill(Backfill):
         self.begun_us, self.work = begun_us, partial(self._add, rows)
 
     def _add(self, rows: RowsOfParents) -> ViewVersion:
-        """The version with all rows of its parents, in all measures or in those that the groups lack."""
+        """The version with all rows of its parents, in all aggregates or in the missing aggregates."""
         version: ViewVersion
         if self.lacks:
             version = self.view.complete(rows.all(replace(self.plan, columns=self.view.earlier_columns)))

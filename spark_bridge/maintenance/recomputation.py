@@ -39,15 +39,15 @@ MISSED = "__sw_missed"
 
 @dataclass(frozen=True)
 class Followed:
-    """What a view has followed by the watermarks of its sources, and its query does not show.
+    """The effects of the watermarks of its sources on a view, which its query does not contain.
 
     Args:
         late: source → `_path`, `_row` and `MISSED` of the rows that came too late for the view.
         closes: whether it shows a group when its window closes.  Then a late row counts in the windows that end after
             the watermark that it missed, but in no session; else it does not count.
         closed_us: the watermark up to which its windows are closed, in microseconds since 1970; None before the first.
-        num_late: the number of its late rows, one for each window; to be found among those of `late`.
-        ttl_us: rows of a join are partners only if their event times are at most so far apart.
+        num_late: the number of its late rows, all of them in `late`; a row counts once for each window.
+        ttl_us: the largest difference between the event times of partners in a join, in microseconds.
         event_times: source → the column with its event time.
         least_us: source → the event time before which its rows do not count, by a time to live.
     """

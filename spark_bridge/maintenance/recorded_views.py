@@ -161,7 +161,7 @@ class RecordedViews:
                 self._lives.move(name, Cause.DECLARE, ViewLife(ViewState.ABSENT))
         self._leave([name for name in self._lives if name in unwanted])
         for name, start in declaration.starts.items():
-            # The next epoch ends the internal view of a definition that has failed; a stale view has none.
+            # The next epoch ends the internal view of a failed definition; a stale view has no internal view.
             ends = start is Start.STALE and not is_view(name) and self._lives.state(name) is ViewState.DROPPING
             if declared_name(name) not in failing and not ends:
                 self._lives.move(name, Cause.DECLARE, self._life_of(name, start, plans.get(name)))
@@ -412,7 +412,7 @@ class RecordedViews:
         }
 
     def _take_over(self, epoch: int, run: RunWork) -> list[CatalogView]:
-        """Makes the views over views that begin with the groups of those that they replace."""
+        """Creates the derived views that begin with the groups of the views that they replace."""
         made = self._derived.take_over(self._epoch, epoch, self._parents({}), run)
         for name in filter(is_view, made):
             self._go_live(name)
@@ -508,7 +508,7 @@ class RecordedViews:
         """Shows the backfills that are complete, from this epoch on.
 
         Args:
-            created: the views that the epoch creates so far.
+            created: the views that earlier steps of the epoch create.
 
         Returns:
             The views that it creates.

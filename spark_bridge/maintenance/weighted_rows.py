@@ -1,4 +1,4 @@
-"""A projection view over joins, windows or limits: its rows come and leave by their values."""
+"""A projection view over joins, windows or limits: its rows are inserted and deleted by their values."""
 
 from __future__ import annotations
 

@@ -75,7 +75,11 @@ class RaydpStart:
         """Does nothing: RayDP leaves nothing behind."""
 
     def _require_free_names(self) -> None:
-        """Refuses a namespace with executors: those of this application could not be made, and these would be ended."""
+        """Refuses a namespace with executors of another application.
+
+        RayDP gives all executors the same names.  It could not create executors of this application, and the end of
+        this application would end the existing executors.
+        """
         actors = ray.util.list_named_actors(all_namespaces=True)
         if any(self.is_executor(each["name"], each["namespace"]) for each in actors):
             namespace, self._namespace = self._namespace, None

@@ -1,4 +1,4 @@
-"""The ways to start a Spark application on Ray: what they have in common."""
+"""The interface of the ways to start a Spark application on Ray, and the settings of an application."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ApplicationSpec:
 
     Args:
         name: unique within the Ray cluster.
-        configs: Spark's settings, without those of the executors.
+        configs: Spark's settings, except the settings of the executors.
         num_executors: their number.
         executor_cores: cores of each executor.
         executor_memory: memory of each executor, as Java writes it (`"1g"`).
@@ -55,7 +55,7 @@ class SessionStart(Protocol):
         """Ends the driver's JVM, even a frozen one, within seconds."""
 
     def is_executor(self, actor: str, namespace: str) -> bool:
-        """Whether a named actor of Ray is an executor of this application."""
+        """True if a named actor of Ray is an executor of this application."""
 
     def ended(self) -> None:
         """Is called when all processes have ended, in less than a second; not after a start that failed."""

@@ -11,10 +11,10 @@
     queries               parses, analyses and optimizes queries
     physical_plans        makes and runs physical plans
 
-A user of one part takes this part, so that its signature shows what it can do.  A version of Spark with other
-constructors needs other classes of the parts that call them; `Catalyst` chooses them.
+Code that needs one part receives this part alone, so that its signature shows its dependencies.  A version of Spark
+with other constructors needs other classes of the parts that call them; `Catalyst` chooses them.
 
-Beside them:
+Other modules:
 
     epoch_timestamps      puts the time of an epoch into a plan
     current_rows          the last row of each key of a source with a key

@@ -29,7 +29,7 @@ class Expressions:
         return self.classes.Alias(expression, name, fresh, self._scala.seq([]), self._scala.none(), self._scala.seq([]))
 
     def alias_as(self, expression: Expression, named: Expression) -> Expression:
-        """The expression under the name and id of another one."""
+        """The expression under the name and id of another expression."""
         return self.classes.Alias(
             expression, named.name(), named.exprId(), self._scala.seq([]), self._scala.none(), self._scala.seq([])
         )
@@ -85,7 +85,7 @@ class Expressions:
         return self.classes.SortOrder(expression, direction, direction.defaultNullOrdering(), self._scala.seq([]))
 
     def is_orderable(self, expression: Expression) -> bool:
-        """Whether the values of an expression have an order; maps have none."""
+        """True if the values of an expression have an order; maps do not."""
         # There is also `isOrderable(dataType)`; a StructType is a Seq too, and py4j would call either one.
         return bool(
             self._scala.singleton("catalyst.expressions.RowOrdering").isOrderable(self._scala.seq([expression]))

@@ -71,7 +71,7 @@ class LogicalPlans:
         )
 
     def inline(self, rows: Expression, output: Any, child: Plan, *, outer: bool) -> Plan:
-        """A Generate that puts each struct of an array beside its row; with `outer`, nulls for an empty array.
+        """A Generate that appends each struct of an array to its row; with `outer`, nulls for an empty array.
 
         Args:
             rows: the array, over the rows of the child.
@@ -89,11 +89,11 @@ class LogicalPlans:
         return self._plans.Join(like.left(), like.right(), like.joinType(), self._scala.option(condition), like.hint())
 
     def sort(self, order: Iterable[Expression], child: Plan, *, of_partitions: bool = False) -> Plan:
-        """All rows in an order, or those of each partition."""
+        """All rows in an order; with `of_partitions`, the rows of each partition in that order."""
         return self._plans.Sort(self._scala.seq(order), not of_partitions, child)
 
     def partitioned(self, keys: Iterable[Expression], child: Plan) -> Plan:
-        """The child's rows, those with equal keys in one partition."""
+        """The child's rows; rows with equal keys are in one partition."""
         by_default = self._scala.none()
         return self._plans.RepartitionByExpression(self._scala.seq(keys), child, by_default, by_default)
 

@@ -40,7 +40,7 @@ class PhysicalPlans:
         return self.prepared(plan).executeCollectIterator()._2()
 
     def shuffled(self, keys: Any, partitions: int, rows: PhysicalPlan) -> PhysicalPlan:
-        """The rows in so many partitions, those with equal keys (a Seq) in one."""
+        """The rows, partitioned by the hash of their keys (a Seq)."""
         partitioning = self._jvm.org.apache.spark.sql.catalyst.plans.physical.HashPartitioning(keys, partitions)
         origin = self._scala.singleton("execution.exchange.ENSURE_REQUIREMENTS")
         return self.classes.exchange.ShuffleExchangeExec(partitioning, rows, origin, self._scala.none())

@@ -33,11 +33,14 @@ class Trees:
         return self._elements.of(seq)
 
     def is_instance(self, java_object: Any, class_name: str) -> bool:
-        """Whether a Java object is of a class, named relative to `org.apache.spark.sql`."""
+        """True if a Java object is of a class, named relative to `org.apache.spark.sql`."""
         return bool(self._scala.java_class(class_name).isInstance(java_object))
 
     def has_part(self, tree: Plan | Expression, class_name: str) -> bool:
-        """Whether a plan has an operator of a class, or an expression a part: the tree is searched in one call."""
+        """True if a plan has an operator, or an expression has a part, of a class.
+
+        One call searches the tree.
+        """
         if class_name not in self._has_class:
             is_instance = self._method(
                 self._jvm.java.lang.Class.forName("java.lang.Class"),
@@ -49,7 +52,7 @@ class Trees:
         return bool(tree.exists(self._has_class[class_name]))
 
     def may_have(self, tree: Plan | Expression, pattern: str) -> bool:
-        """Whether a tree may have a part with one of Spark's patterns, as LITERAL.
+        """True if a tree may have a part with one of Spark's patterns, such as LITERAL.
 
         An operator has the patterns of its expressions and of their subqueries.
         """
@@ -66,7 +69,7 @@ class Trees:
         return self.with_children(plan, [self.over_leaf(each, leaf) for each in children]) if children else leaf
 
     def leaves(self, plan: Plan | PhysicalPlan) -> list[Plan]:
-        """The operators without children, those of subqueries left out."""
+        """The operators without children, except the operators of subqueries."""
         return self.items(plan.collectLeaves())
 
     def rewrite(self, expression: Expression, replace: Callable[[Expression], Expression | None]) -> Expression:
@@ -124,7 +127,7 @@ def attribute_id(named: Expression) -> int:
 
 
 def is_attribute(expression: Expression) -> bool:
-    """Whether an expression is a plain reference to a column."""
+    """True if an expression is a plain reference to a column."""
     return simple_name(expression) == "AttributeReference"
 
 

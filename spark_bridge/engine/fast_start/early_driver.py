@@ -1,4 +1,4 @@
-"""The fast start of Spark on Ray: the driver's JVM starts beside Ray, and RayDP's master is in it.
+"""The fast start of Spark on Ray: the driver's JVM starts while Ray starts, and contains RayDP's master.
 
 this process ─── py4j ───► the driver's JVM, with RayDP's master, which as a Ray job of its own owns
     the executors (Ray actors in Java): Ray starts one again that dies, within about 2 s
@@ -120,7 +120,7 @@ class EarlyDriver:
         return namespace == self._name
 
     def ended(self) -> None:
-        """Begins to build the class archive, if there is none yet."""
+        """Begins to build the class archive if it does not exist yet."""
         if self._archive is not None:
             self._archive.begin_build()
 

@@ -60,6 +60,6 @@ def _use_archive(configs: dict[str, str]) -> None:
 
     archive = class_archive()
     if archive is not None and archive.path.exists():
-        # Java ignores an archive unless its class path begins with that of the archive.
+        # Java ignores an archive unless Java's class path begins with the class path of the archive.
         configs["spark.driver.extraClassPath"] = ":".join(class_path())
         configs["spark.driver.extraJavaOptions"] += f" {archive.options('driver')}"

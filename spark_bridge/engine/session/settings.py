@@ -54,7 +54,7 @@ class SparkSettings:
         start_timeout_s: limit in seconds for the start, with the wait for room in the Ray cluster.
         quick_start: whether JVMs use the simple compiler and garbage collector, for sessions on a laptop.
         class_archive: whether an archive of Spark's classes is kept in `~/.cache/slackwater`: the first run lists the
-            classes, and later runs start sooner.  Without `fast_start` there is none.
+            classes, and later runs start sooner.  It needs `fast_start`.
         fast_start: whether the start may use private parts of RayDP, pyspark and Java: RayDP's master is in the
             driver's JVM, which starts while Ray starts.  False starts Spark by `raydp.init_spark`, which takes longer.
             A version of Ray, RayDP or Spark that is not tested with the fast start has the effect of False.
