@@ -2,7 +2,7 @@
 
 The origin of a row has the name of the parent.  Internal views with the same rows share one dataset, see `SharedViews`.
 The dataset may outlive the view under whose name it was created.  Another view then continues it, with parents of other
-names, so the version records the parents' names in the origins.
+names, so the version records the names that the origins contain.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The rows of a join side are deleted when the watermarks exclude new partners.
 
 An epoch uses the watermarks of the epoch before, which the version of the view records.  Rows of an epoch are in time
-if they are not below these watermarks.  They join all rows that the view had before the epoch::
+if they are not below these watermarks.  The join matches them with all rows that were stored before the epoch::
 
     late rows  ──→ returned, to be stored with their file
     new rows   ──→ appended, and reported to the join
