@@ -102,7 +102,12 @@ class ForgottenFile:
 
 @dataclass(frozen=True)
 class ChangedFile:
-    """An object that was handed on as `version` and is now another one; or the same one, back after it was deleted."""
+    """An object whose version has changed since it was handed on, or an object that is back after its deletion.
+
+    Args:
+        version: the version that was handed on.
+        now: the current version; equal to `version` if the object is back.
+    """
 
     version: bytes
     now: FileVersion
@@ -118,7 +123,7 @@ class ChangedFile:
 
 @dataclass(frozen=True)
 class DeletedFile:
-    """A finished version whose object is not there any more."""
+    """A finished version whose object is deleted."""
 
     source: str
     path: str

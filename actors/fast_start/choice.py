@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 import structlog
 
 TESTED: Mapping[str, str] = {"ray": "2.60", "raydp": "1.6", "pyspark": "3.5"}
-"""Package → the minor version with which the fast start is tested; `pyproject.toml` pins the same ones."""
+"""Package → the minor version with which the fast start is tested; `pyproject.toml` pins the same versions."""
 
 _log = structlog.get_logger(actor="run")
 # One entry: whether the settings of this process's connection to Ray ask for the fast start.
@@ -23,7 +23,7 @@ def untested(packages: tuple[str, ...]) -> dict[str, str]:
 
 
 def chooses_fast(asked: bool, *packages: str) -> bool:
-    """Whether the fast start is used.  Logs one line for each process if a version prevents it.
+    """True if the fast start is used.  Logs one line for each process if a version prevents it.
 
     Args:
         asked: the setting `fast_start`.
@@ -33,13 +33,13 @@ def chooses_fast(asked: bool, *packages: str) -> bool:
 
 
 def choose_for_ray(asked: bool) -> bool:
-    """Stores the setting for this process's connection to Ray.  Returns whether the fast start is used."""
+    """Stores the setting for this process's connection to Ray.  Returns True if the fast start is used."""
     _of_ray[0] = asked
     return uses_private_ray()
 
 
 def uses_private_ray() -> bool:
-    """Whether this process may use private parts of Ray."""
+    """True if this process may use private parts of Ray."""
     return chooses_fast(_of_ray[0], "ray")
 
 
@@ -52,7 +52,7 @@ def _version(package: str) -> str:
 
 @cache
 def _reported(*packages: str) -> bool:
-    """Whether a package has an untested version, with a line in the log."""
+    """True if a package has an untested version, which is logged once."""
     if found := untested(packages):
         tested = {f"tested_{each}": f"{TESTED[each]}.*" for each in found}
         _log.warning("plain start, since the fast start is not tested with this version", **found, **tested)

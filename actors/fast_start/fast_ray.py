@@ -22,9 +22,9 @@ from actors.fast_start.fork_server import ForkServer
 from state.clock import SystemClock
 
 _RAYLET = "start_raylet"
-# Ray starts three processes beside a node of its own: one that asks a cloud for more machines, one that carries the
-# lines of workers' logs to drivers, and the head of the dashboard, which without a dashboard only reports usage.  They
-# take two CPU seconds and a second and a half of every start.
+# Ray starts three more processes with a local node: a process that requests machines from a cloud, a process that sends
+# the lines of workers' logs to drivers, and the head of the dashboard, which without a dashboard only reports usage.
+# They take two CPU seconds and a second and a half of every start.
 _NOT_STARTED = ("start_monitor", "start_log_monitor", "start_api_server")
 # Loads the packages of Ray's agent, 0.4 s, to see whether they are installed; this project requires them.
 _AGENT_PACKAGES = "get_dashboard_dependency_error"
@@ -59,7 +59,7 @@ class FastRay:
         # `ray job stop` sends SIGTERM to all descendants of a job, and the last epoch still needs the actors.
         with self._forks(is_detached=True):
             ray.init(address=address, **options)
-        # With that of the job in which this process is, if it is in one.
+        # This runtime environment includes the environment of the job that this process belongs to, if any.
         if not _OF_JOB.issuperset(ray.get_runtime_context().runtime_env):
             self.end()
 
@@ -75,7 +75,7 @@ class FastRay:
 
     @contextmanager
     def _forks(self, *, is_detached: bool) -> Iterator[None]:
-        """Starts a fork server, which is loaded beside Ray; without the connection it ends."""
+        """Starts a fork server, which loads its modules while Ray starts.  Ends it if the connection to Ray fails."""
         with suppress(OSError):
             self._fork_servers.append(ForkServer(is_detached=is_detached))
         try:

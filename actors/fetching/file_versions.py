@@ -137,7 +137,7 @@ class FileVersions:
         """Notes in the ledger that objects are deleted; a version that is being read notes it at its end.
 
         Returns:
-            The objects whose rows leave the views: those of sources that replace.
+            The objects whose rows are retracted from the views: only objects of sources with `on_change="replace"`.
         """
         for file in files:
             key = file.source, file.path, file.version
@@ -152,7 +152,7 @@ class FileVersions:
         """Notes that the object of a half-read version is deleted.
 
         Returns:
-            The object: its rows, of whatever version, leave the views.
+            The object, whose rows of all versions are retracted from the views.
         """
         progress.deleted_epoch = epoch
         self.state.vanished.append(Vanished(*progress.key, is_removed=True))

@@ -55,7 +55,7 @@ def require_encoding(option: str, value: object) -> str:
     Raises:
         SettingsError: Python has no such encoding, or it is not an encoding of text.
     """
-    # `hex`, `zlib` and the like transform bytes, and are no encodings of text.
+    # Codecs such as `hex` and `zlib` transform bytes; they do not encode text.
     if isinstance(value, str):
         try:
             "a".encode(value)

@@ -42,10 +42,10 @@ class Csv:
         header: True if the first line names the columns; otherwise the names of the schema count, in order.
         skip_rows: the number of lines before the header, or before the first row.
         comment: the character that begins a line without a row.
-        null_values: the unquoted texts that stand for null; None for the empty text alone.  Quoted text is never null
+        null_values: the unquoted texts that are read as null; None for the empty text alone.  Quoted text is never null
             in a column of text.
-        true_values: the texts that stand for true; empty for `true` in lower, upper or title case, and 1.
-        false_values: the texts that stand for false, as `true_values`; give both, or neither.
+        true_values: the texts that are read as true; empty for `true` in lower, upper or title case, and 1.
+        false_values: the texts that are read as false, as `true_values`; give both, or neither.
         decimal: the character before the fraction of a number.
         thousands: the character between groups of three digits of a number.
         date_format: the form of dates, as in Python's `strptime`, for example `"%d.%m.%Y"`; None for ISO 8601.
@@ -94,7 +94,7 @@ class Csv:
         if bool(self.true_values) != bool(self.false_values):
             raise SettingsError("Csv(true_values, false_values): give both, or neither")
         if twice := {*self.true_values} & {*self.false_values}:
-            raise SettingsError(f"Csv(true_values, false_values): {min(twice)!r} cannot stand for both")
+            raise SettingsError(f"Csv(true_values, false_values): {min(twice)!r} is in both: remove it from one")
         require_character("Csv(decimal", self.decimal)
         if self.thousands is not None:
             require_character("Csv(thousands", self.thousands)

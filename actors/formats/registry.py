@@ -83,7 +83,8 @@ def reader_for(
         format: the options of the format.
         limits: the limits of one file.
         timestamps: the treatment of digits below microseconds; the reader of a third party has its own.
-        names: the match of the columns of files with those of their source; the reader of a third party has its own.
+        names: the rule that matches the columns of a file with the columns of its source; the reader of a third
+            party has its own.
     """
     make = _READERS.get(type(format))
     if make is None:

@@ -50,7 +50,7 @@ class Reader(ABC):
     Args:
         limits: the limits of one file.
         timestamps: the treatment of digits below microseconds.
-        names: the match of the columns of files with those of their source.
+        names: the rule that matches the columns of a file with the columns of its source.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ class TimeFormat:
     """A format of dates or times.
 
     `%Y %y %m %b %B %d %H %I %p %M %S %f %z` and `%%` have the meaning of Python's `strptime`; months have English
-    names.  Any other character stands for itself.
+    names.  Any other character matches itself.
 
     Args:
         text: the format.
@@ -158,7 +158,7 @@ class TimeFormat:
         is_valid = pc.and_(pc.greater(hour, 0), pc.less_equal(hour, 12))
         hour = pc.if_else(pc.equal(hour, 12), 0, hour)
         hour = pc.add(hour, pc.if_else(pc.equal(pc.ascii_lower(found["p"]), "pm"), 12, 0))
-        # There is no hour 99: the cast refuses it.
+        # Hour 99 is invalid: the cast refuses it.
         return _padded(pc.if_else(is_valid, hour, 99).cast(pa.string()))
 
     @cached_property

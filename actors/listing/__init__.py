@@ -21,8 +21,8 @@ Invariants:
 * No more files are handed on in an epoch than its barrier allows.
 * A step is over, with all answers about names, before the next one begins.
 * If a page and a look contradict each other, the step looks again.
-* A name is missing when two complete listings in a row, or a look, do not show it; a `DeletedFile` is told when the
-  store has it as finished, and removals do not pause.
+* A name is missing when two complete listings in a row, or a look, do not show it.
+* A `DeletedFile` is sent when the store has the version as finished, and removals are not paused.
 * A version that vanished unread is read when it is listed again.  Its name is forgotten, or stays if rows of an earlier
   version may have to be retracted with the object.
 * Nothing of a pause is stored: listings find it again, and `list_state` says that a restart must list.

@@ -68,12 +68,12 @@ class ListExecutor:
         pace: the times of listings and pages.
         seen: the versions that were handed on before, in this process or in shards.
         schema_known, sampled, order: see `UnsentFiles`.
-        must_settle: whether a file is taken only when two listings show the same version of it (local files).
+        must_settle: True if a file is accepted only when two listings show the same version of it (local files).
         not_before_us: files written before this time are left out, in microseconds since 1970; None for no limit.
-        events: the watch of a queue of events; None if listings alone tell of files.
-        must_list: whether a listing must end before events can have told of every file.
+        events: the watch of a queue of events; None if only listings report files.
+        must_list: True if the events may miss files until a listing has ended.
         listed: the last listing in the store.
-        removes: whether the rows of deleted files leave the views: then such a file is read again when it is back.
+        removes: True if the rows of deleted files are retracted: then such a file is read again when it is back.
         guard: pauses removals; None to pause none.
     """
 

@@ -68,7 +68,7 @@ class ListingTally:
         requests: LIST requests.
         found: new and changed files that the last complete listing found.
         listed_at: the end of the last listing whose files are all handed on; None before the first one.
-        must_list: whether a listing must still end before events can have told of every file.
+        must_list: True while the events may miss files, until a listing has ended.
     """
 
     def __init__(self, listed: ListedState, *, must_list: bool) -> None:

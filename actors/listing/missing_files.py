@@ -88,27 +88,27 @@ class MissingNames:
 
     @property
     def count(self) -> int:
-        """Number of missing names, the uncounted ones included, without those that are marked as deleted."""
+        """The number of missing names, with the uncounted names, and without the names that are marked as deleted."""
         return len(self._suspected) + len(self._names) + self.uncounted - len(self._deleted)
 
     @property
     def is_suspecting(self) -> bool:
-        """Whether a second listing must confirm a name."""
+        """True if a second listing must confirm a name."""
         return bool(self._suspected)
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether a name is confirmed."""
+        """True if a name is confirmed."""
         return bool(self._names)
 
     @property
     def needs_listing(self) -> bool:
-        """Whether a restart must list to find all of these names again: no message of the queue names them."""
+        """True if a restart must list to find all of these names again: no message of the queue names them."""
         return len(self._suspected) + len(self._names) + self.uncounted > len(self._paths)
 
     @property
     def may_ask_for_paths(self) -> bool:
-        """Whether messages wait for an answer, and a commit was made since the last request."""
+        """True if messages wait for an answer, and a commit was made since the last request."""
         return bool(self._paths) and not self.awaits_answer and self._is_more_known
 
     def suspect(self, key: bytes, version: bytes, last_epoch: int) -> None:

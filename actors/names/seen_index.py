@@ -135,7 +135,7 @@ class SeenIndex:
         np.bitwise_and(self._flags, ~np.uint8(_SHOWN), out=self._flags)
 
     def count_present(self) -> int:
-        """Number of names that the ledger does not call deleted; those that are missing since a short time count."""
+        """The number of names that are neither forgotten nor marked as deleted.  A name that is only missing counts."""
         stored = self._find(list(self._recent))
         away = self._flags & (_FORGOTTEN | _DELETED) != 0
         back = int(np.count_nonzero(away[stored[stored >= 0]]))

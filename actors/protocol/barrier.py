@@ -74,7 +74,7 @@ class Throttle(FlowCommand, kind="throttle"):
     """
 
     line = CommandLine(
-        "Steer a run", "Limit the reading rate of a running pipeline.  New limits replace all earlier ones."
+        "Steer a run", "Limit the reading rate of a running pipeline.  New limits replace all earlier limits."
     )
     files_per_second: float | None = _limit("open at most this number of files each second", "--files-per-second")
     bytes_per_second: float | None = _limit("read at most this number of bytes each second", "--bytes-per-second")

@@ -61,7 +61,7 @@ class ChangedFiles(Message):
 
 @dataclass(frozen=True)
 class DeletedFiles(Message):
-    """Files that are deleted: noted in the ledger; if changed files replace, the rows leave the views."""
+    """Deleted files: noted in the ledger.  With `on_change="replace"`, their rows are retracted from the views."""
 
     files: tuple[DeletedFile, ...]
 

@@ -11,8 +11,9 @@ from typing import Literal, TypeAlias
 from actors.file_errors import UnreadableFile, one_line
 
 NameRule: TypeAlias = Literal["any_case", "exact"]
-"""The match of the columns of files with those of their source: in any case, as in Spark and DuckDB, or by equal names.
+"""The rule that matches the columns of a file with the columns of its source.
 
+`any_case` ignores case, as Spark and DuckDB do; `exact` needs equal names.
 Sources of earlier versions match by equal names."""
 
 RESERVED_PREFIX = "__sw_"

@@ -146,7 +146,7 @@ class ActorShell(Shell[_Step]):
             self._over.set()
 
     def beside_leaving(self, work: Callable[..., Coroutine[Any, Any, object]], *arguments: Any) -> Event:
-        """`beside` for work that sends a message at its end: the actor does not end before."""
+        """Runs a coroutine that sends a message at its end; the actor does not end before the coroutine."""
         self._leaving += 1
         return self.beside(self._leave, work, arguments)
 

@@ -114,7 +114,7 @@ class PathFilter:
         return any(map(self._hides_below, directories))
 
     def _hides_below(self, directory: str) -> bool:
-        """Whether one part of a path hides the names below it."""
+        """True if a directory, one part of a path, hides the names below it."""
         if not self._hides_directories or directory[:1] not in ("_", "."):
             return False
         if directory[0] == "_" and "=" in directory:

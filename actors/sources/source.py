@@ -35,10 +35,10 @@ file, its position in the file (from 0), and the epoch that ingested it."""
 RULES = 2
 """The newest version of the reading rules: the defaults that decide values or files.
 
-    1   the rules of the roots whose sources have no version recorded
-    2   names of columns match in any case; directories that start with `_` or `.`, and unfinished files, are hidden;
-        of CSV, only an unquoted empty field is null, integers have no hexadecimal digits, and a record ends with the
-        line in which a quoted field opens that is not well formed
+* Version 1: the rules of the roots whose sources have no version recorded.
+* Version 2: names of columns match in any case.  Directories that start with `_` or `.`, and unfinished files, are
+  hidden.  Of CSV, only an unquoted empty field is null, and integers have no hexadecimal digits.  A CSV record ends
+  with the line in which a malformed quoted field opens.
 """
 
 
@@ -65,7 +65,7 @@ class FilePolicy:
 
     @property
     def removes(self) -> bool:
-        """Whether the rows of deleted files leave the views."""
+        """True if the rows of deleted files are retracted from the views."""
         return self.on_change == "replace"
 
 
@@ -178,7 +178,7 @@ class SourceDefinition:
     def evolution(self) -> SchemaEvolution:
         """The treatment of other columns: by default `strict` for a declared schema, if files show their columns.
 
-        Nobody promised the columns of a sample, and a JSON record without a value may leave its field out.
+        The columns of a sample are not declared, and a JSON record without a value may omit its field.
         """
         if self.schema_evolution is not None:
             return self.schema_evolution
@@ -191,7 +191,7 @@ class SourceDefinition:
 
     @property
     def names(self) -> NameRule:
-        """The match of the columns of files with those of the source."""
+        """The rule that matches the columns of files with the columns of the source."""
         return "any_case" if self.rules > 1 else "exact"
 
     @property
@@ -208,7 +208,7 @@ class SourceDefinition:
 
     @property
     def uses_times(self) -> bool:
-        """Whether rows or their order depend on the exact times of files."""
+        """True if rows or their order depend on the exact times of files."""
         return self.order == "last_modified" or "last_modified" in self.metadata
 
     def to_json(self) -> str:

@@ -50,7 +50,7 @@ def check_format(schema: pa.Schema, root: Location) -> None:
     reader, later = f"Slackwater {writer}", f"Slackwater {writer} or later"
     if writer == version("slackwater"):  # builds between two releases share a version, and may have other formats
         reader = f"the build of Slackwater {writer} that wrote it"
-        later = f"{reader}, or a later one"
+        later = f"{reader}, or a later build"
     if int(found) > FORMAT_VERSION:
         raise RootMismatchError(f"{theirs}: install {later}, or {_NEW_ROOT}")
     if int(found) < FORMAT_VERSION:

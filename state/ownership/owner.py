@@ -108,7 +108,7 @@ def owner_file(root: Location, client: ObjectStore | None = None) -> Conditional
 
 @dataclass(frozen=True)
 class _Found:
-    """The file as it was read; `owner` is None for torn content, for example after a power cut."""
+    """The file as it was read; torn content, for example after a power cut, has no owner."""
 
     owner: Owner | None
     version: Version

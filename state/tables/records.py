@@ -45,11 +45,11 @@ class ViewVersion:
     def noted(self) -> Mapping[str, Any]:
         """The notes of an incremental view on its progress, from the JSON in `progress`; empty for other views.
 
-        backfill                   its progress through the earlier rows
-        filter by the time         the time to which the rows are right
-        time to live               the watermark to which the rows are right
-        closed windows, expiry     the watermarks that it follows, and the number of late rows
-        rows over internal views   the names of these in the origins of the rows
+        * backfill: its progress through the earlier rows
+        * temporal filter: the time for which the rows are correct
+        * time to live: the watermark for which the rows are correct
+        * closed windows, expiry: the watermarks that the view follows, and the number of late rows
+        * rows over internal views: the names of the internal views in the origins of the rows
         """
         noted: Mapping[str, Any] = json.loads(self.progress) if self.progress and self.reflects_epoch is None else {}
         return noted

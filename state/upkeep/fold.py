@@ -219,7 +219,7 @@ class StateFolder:
 
     def _stays(self, piece: Piece, *, is_oldest: bool) -> bool:
         """True if a piece, whose keys no other run has, need not be written again."""
-        # Below the oldest run is no row that a deletion or a patch could change: writing the piece again drops them.
+        # The deletions and patches of the oldest run change no row: writing the piece again drops them.
         return piece.rows * 4 >= self._sizes.piece_rows and not (is_oldest and (piece.deletes or piece.patches))
 
     def _groups(self, pieces: Sequence[Piece], *, is_oldest: bool) -> Iterator[list[Piece]]:

@@ -59,7 +59,7 @@ def require_plain_columns(last_bytes: bytes, parsed_bytes: int, footer: Callable
 
 
 def _has_encrypted_columns(footer: bytes) -> bool:
-    """Whether a footer has an algorithm of encryption, or a column with encrypted metadata."""
+    """True if a footer has an encryption algorithm, or a column with encrypted metadata."""
     try:
         metadata = Compact(footer, keeps_lists=True).struct()
     except (IndexError, ValueError, RecursionError):

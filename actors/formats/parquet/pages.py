@@ -1,6 +1,6 @@
-"""Page headers of a Parquet file: they tell the memory that Arrow allocates before it decodes.
+"""Page headers of a Parquet file: they show the memory that Arrow allocates before it decodes.
 
-The fields of a header are those of `PageHeader` in `parquet.thrift` (apache/parquet-format).
+A header is a `PageHeader` of `parquet.thrift` (apache/parquet-format).
 """
 
 from __future__ import annotations

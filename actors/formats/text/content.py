@@ -138,7 +138,7 @@ def _another_encoding(encoding: str, declared: Declared) -> str:
 
 
 def chunks(content: TextContent, nbytes: int) -> Iterator[tuple[memoryview, bool]]:
-    """Yields the parts of the text, each with True if it is the last one."""
+    """Yields the parts of the text, each with a flag that is True for the last part."""
     chunk = content.read(nbytes)
     while chunk:
         try:

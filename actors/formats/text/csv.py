@@ -54,8 +54,8 @@ class CsvReader(RecordReader):
         format: the options of the format.
         limits: the limits of one file.
         timestamps: the treatment of digits below microseconds.
-        names: the match of the columns of files with those of their source.  `exact` is the rule of sources that were
-            declared under the reading rules 1: those read quoted text as null, and find no faults of quotes.
+        names: the rule that matches the columns of a file with the columns of its source.  `exact` is for sources that
+            were declared under the reading rules 1: they read quoted text as null, and find no faults of quotes.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class CsvReader(RecordReader):
         return names, content
 
     def _first_record(self, content: TextContent) -> tuple[bytes, int, int]:
-        """The first record, which tells the number of columns, and the positions of its start and behind it.
+        """The first record, which has one field for each column, its start, and the position behind it.
 
         Raises:
             UnreadableFile: the record has too many columns, or is too long; or the first line names another delimiter.

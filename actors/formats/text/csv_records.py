@@ -54,7 +54,7 @@ class _Runs:
         opens: whether the run begins at the start of a field.
         turns: the indices of the runs of odd length, the only ones that open or close a field for more than their own
             length.
-        states: whether a quoted field is open behind each turn.
+        states: for each turn, True if a quoted field is open behind it.
     """
 
     begins: _Positions
@@ -64,7 +64,7 @@ class _Runs:
     states: _Flags
 
     def is_quoted(self, positions: _Positions) -> _Flags:
-        """Whether a quoted field is open at positions outside the runs."""
+        """For each position outside the runs, True if a quoted field is open there."""
         before = np.searchsorted(self.begins[self.turns], positions)
         found: _Flags = np.concatenate([[False], self.states])[before]
         return found
@@ -95,7 +95,8 @@ class CsvRecords:
 
     A quote at the start of a field opens it, up to the next quote that is not doubled or escaped; elsewhere a quote is
     a plain character.  A line end inside a quoted field does not end a record.  So a run of quotes opens or closes a
-    field only if its length is odd: at the start of a field it turns the state, elsewhere it closes what is open.
+    field only if its length is odd.  At the start of the text, or behind a delimiter or a line end, the run opens a
+    field, or closes the open field.  Elsewhere it closes the open field, if any.
 
     With `finds_faults`, a record ends with the line in which a quoted field opens that is not well formed, and the next
     record begins with the next line.  Such a field
@@ -104,7 +105,7 @@ class CsvRecords:
     * has text behind its closing quote, up to the next delimiter or line end, and the field has several lines, or that
       text has a further quote.  (Arrow joins other text to the value: `"a"b` is ab.)
 
-    Whether a record has a fault depends on the text from its start on only.
+    The fault of a record depends only on the text from the start of the record on.
 
     Args:
         delimiter: the character between fields.
@@ -233,10 +234,10 @@ class CsvRecords:
         return (self.quote is not None and self.quote.encode() in line) or _CARRIAGE_RETURN in line
 
     def _last_end_behind(self, content: _Bytes, start: int) -> int:
-        """The position behind the last record that ends behind `start`; 0 if that cannot be told from there.
+        """The position behind the last record that ends behind `start`; 0 if the text from `start` on does not show it.
 
-        A run of quotes that closes whatever is open tells the state without the text before.  A fault before it may end
-        the record with its line, so that line must end the record anyway.
+        No quoted field is open behind a run of odd length that is not at the start of a field, with any text before the
+        run.  A fault before it may end the record with its line, so that line must end the record anyway.
         """
         runs = self._runs(content, start, len(content))
         if runs is None:
@@ -370,7 +371,7 @@ class CsvRecords:
         return _Runs(begins, lengths, opens, turns, _turned(opens[turns]))
 
     def _is_escaped(self, content: _Bytes, start: int, stop: int, quotes: _Positions) -> _Flags:
-        """Whether an odd number of escapes precedes each quote."""
+        """For each quote, True if an odd number of escapes precedes it."""
         assert self.escape is not None
         escapes = np.flatnonzero(content[start:stop] == ord(self.escape)) + start
         if not len(escapes):
@@ -454,7 +455,7 @@ def has_byte(text: Text, character: str) -> bool:
 
 
 def present(text: Text, characters: str) -> frozenset[str]:
-    """Those of some ASCII characters that are in a text."""
+    """The given ASCII characters that are in a text."""
     absent = set(characters)
     for start in range(0, len(text), _COPIED_BYTES):
         piece = bytes(text[start : start + _COPIED_BYTES])
@@ -477,10 +478,11 @@ def _runs(positions: _Positions) -> tuple[_Positions, _Positions]:
 
 
 def _turned(opens: _Flags) -> _Flags:
-    """Whether a quoted field is open behind each run of odd length.
+    """For each run of odd length, True if a quoted field is open behind it.
 
     Args:
-        opens: whether a run stands at the start of a field: it turns the state; another run closes what is open.
+        opens: for each run, True if it is at the start of a field: it opens a field, or closes the open field.  A run
+            elsewhere closes the open field, if any.
     """
     numbers = np.arange(len(opens))
     closed = np.maximum.accumulate(np.where(opens, -1, numbers))

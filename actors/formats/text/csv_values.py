@@ -18,7 +18,7 @@ from actors.schemas.conform import Timestamps, conform
 from actors.settings import MIB
 
 OLD_NULLS = ("", "NA", "NULL", "null", "NaN", "nan")
-"""The texts that stood for null in sources of the reading rules 1."""
+"""The texts that sources of the reading rules 1 read as null."""
 # A block that fits into the cache of a processor is parsed faster.
 _BLOCK_BYTES = MIB
 # Arrow reads hexadecimal text as an integer, also of too many digits.

@@ -1,4 +1,4 @@
-"""Records of a JSON text: its objects, whatever lines they are on, or the elements of its arrays.
+"""Records of a JSON text: its objects, with or without line breaks, or the elements of its arrays.
 
     {"a": 1}                    one object a line; several in a line; objects over many lines
     {"a": 2} {"a": 3}
@@ -12,9 +12,9 @@ end of the array.  The rest is bad records:
 
 * Text that begins no record is bad up to the end of its line, in an array up to the end of the element.
 * An object whose brackets close within its line is one record, good or bad.
-* An object over several lines that cannot go on (a bracket opens where JSON allows none), or has no end in the file,
-  ends before the next line that is not indented further and begins with neither a closing bracket nor a comma: a line
-  that was cut off does not take the following lines with it.
+* An object over several lines is broken if a bracket opens where JSON allows none, or if it has no end in the file.  It
+  ends before the next line that is not indented further and begins with neither a closing bracket nor a comma.  So the
+  search finds the records behind a line that was cut off.
 
 The records depend on the text from their begin on, and on nothing before: blocks of any size have the same records.
 """
@@ -47,7 +47,7 @@ _MOST_STEPS = 1 << 16
 NOT_CLOSED = "its array is not closed: the file was cut off, or a bracket is missing"
 _TOO_MANY_BAD = "too many of its records are bad (ReadLimits.max_bad_records)"
 _BEHIND_THE_ARRAY = "text follows the array; a file that begins with an array has arrays only"
-_NO_ELEMENT = "a comma of the array has no element beside it"
+_NO_ELEMENT = "a comma of the array lacks an element before or behind it"
 _NO_COMMA = "no comma follows the element of the array"
 
 
@@ -57,7 +57,7 @@ class Records(NamedTuple):
     Args:
         starts, ends: the bounds of each record.
         faults: index → the reason why it is bad, for records that might be good by themselves.
-        end: the position behind the last record; the text behind it is no whole record.
+        end: the position behind the last record; the text behind it does not hold a whole record.
         error: the end of the file as JSON, if it is damaged there.
     """
 
@@ -156,7 +156,7 @@ class _Search:
         self._signs = brackets(self.text)
 
     def found(self) -> Records:
-        """The records so far."""
+        """The records that `run` has found."""
         self._flush()
         starts, ends = (
             np.concatenate([np.asarray(part[side], np.int64) for part in self._parts] or [np.empty(0, np.int64)])
@@ -311,8 +311,9 @@ class _Search:
     def _object_end(self, start: int) -> tuple[int | None, bool]:
         """The end of the object or array at a position, None if it has not come yet; and True if it cannot go on.
 
-        Brackets that close within the line of the start close the value, whatever is between them.  A bracket that was
-        open where an earlier search stopped has the same outcome: together, the searches take linear time.
+        Brackets that close within the line of the start close the value, even if the text between them is not JSON.  A
+        bracket that was open where an earlier search stopped has the same outcome: together, the searches take linear
+        time.
         """
         positions, kinds, _ = self._signs
         index = int(np.searchsorted(positions, start))

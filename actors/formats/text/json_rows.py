@@ -114,7 +114,7 @@ class JsonParser(Protocol):
         ...
 
     def completed(self, rows: Rows) -> Rows:
-        """The rows with the columns of the file that were seen so far."""
+        """The rows, with the extra and the renamed columns that the parser has seen in the file."""
         ...
 
 
@@ -152,7 +152,7 @@ class JsonRows:
         rest, least_bytes = memoryview(b""), 0
         for chunk, is_last in chunks(self._content, min(block_bytes, most_bytes)):
             while True:
-                # Of lines, only the one that begins in one chunk and ends in the next one is copied.
+                # Of lines, only a line that is in two chunks is copied.
                 is_line_cut = self._by_lines and rest and not least_bytes and self._of_array is not None
                 cut = (first_line_end(chunk) if is_line_cut else 0) or len(chunk)
                 text, chunk = memoryview(b"".join((rest, chunk[:cut]))) if rest else chunk[:cut], chunk[cut:]
@@ -188,7 +188,7 @@ class JsonRows:
     def _from_row(
         self, first_row: int, anchor: Offset, block: Generator[Rows, None, int]
     ) -> Generator[Rows, None, int]:
-        """Yields the rows of a block from a row of the file on; returns what the block returns."""
+        """Yields the rows of a block from `first_row` of the file on; returns the return value of the block."""
         while True:
             try:
                 rows = next(block)

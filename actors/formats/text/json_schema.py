@@ -71,7 +71,7 @@ class _Field:
     is_rounded: bool = False
     """True if a double does not hold one of the integers."""
     texts: list[str] | None = field(default_factory=list)
-    """None if one of them is no time."""
+    """None if one of them is not a time."""
     has_zone: bool = False
     members: dict[str, _Field] = field(default_factory=dict)
     element: _Field | None = None

@@ -46,7 +46,7 @@ class JsonColumns:
     """Parses records into the columns of a schema.  It keeps the columns that are parsed apart.
 
     Args:
-        schema: safe types; a column of type null is null, whatever its values are.
+        schema: safe types; every value of a column of type null is read as null.
         timestamps: the treatment of digits below microseconds.
 
     """
@@ -80,7 +80,7 @@ class JsonColumns:
                     raise
 
     def _schemas(self) -> tuple[pa.Schema, pa.Schema]:
-        """The columns that Arrow parses from the text as it is, and those of times without further zeros."""
+        """The columns that Arrow parses from the unchanged text, and the times that it parses without `_ZEROS`."""
         fields = [field for field in self._text_schema if field.name not in self._apart]
         times = [field for field in fields if self._cuts_zeros and kinds.is_timestamp(field.type)]
         others = [field for field in fields if field not in times]

@@ -302,7 +302,7 @@ def test_the_reason_names_the_option_that_helps(content: bytes, hint: str, tmp_p
         ({"null_values": "NA"}, "give a tuple of texts"),
         ({"null_values": (1,)}, "give a tuple of texts"),
         ({"true_values": ("y",)}, "give both"),
-        ({"true_values": ("y",), "false_values": ("y",)}, "'y' cannot stand for both"),
+        ({"true_values": ("y",), "false_values": ("y",)}, "'y' is in both: remove it from one"),
         ({"decimal": ",", "thousands": ","}, "two characters"),
         ({"decimal": "5"}, "not part of a number"),
         ({"decimal": ",", "quote": None}, "need a quote"),

@@ -202,7 +202,7 @@ def test_a_root_without_its_head_is_damaged(tmp_path: Path) -> None:
     ("number", "step"),
     [
         (FORMAT_VERSION - 1, f"read the root with the build of Slackwater {OWN} that wrote it"),
-        (FORMAT_VERSION + 1, f"install the build of Slackwater {OWN} that wrote it, or a later one"),
+        (FORMAT_VERSION + 1, f"install the build of Slackwater {OWN} that wrote it, or a later build"),
     ],
     ids=["older", "newer"],
 )
