@@ -2,8 +2,8 @@
 
     python -m benchmarks.corrections [--rows 5000000] [--turns 5]
 
-In one local session; the kinds of views in turns.  Beside it, the whole view recomputed by Spark and by DuckDB from
-the same stored rows.
+In one local session; the kinds of views in turns.  For comparison, Spark and
+DuckDB recompute the whole view from the same stored rows.
 """
 
 from __future__ import annotations

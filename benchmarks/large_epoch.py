@@ -2,10 +2,10 @@
 
     python -m benchmarks.large_epoch [--orders 1000000,10000000] [--epochs 3]
 
-In one local session: epochs of so many new orders, beside a file of customers that move, in an aggregation of orders
-    joined
-with customers, and in the rows of a left join.  Beside each, Spark joins the same orders with all customers as a batch,
-from the same Arrow tables.  Sizes below 128 MiB are joined in the process itself, larger ones by Spark's tasks.
+In one local session.  Each epoch has `--orders` new orders and a file of customers that move.  The views are an
+aggregation of orders joined with customers, and the rows of a left join.  For comparison, Spark joins the same orders
+with all customers as a batch, from the same Arrow tables.
+Sizes below 128 MiB are joined in the process itself, larger ones by Spark's tasks.
 """
 
 from __future__ import annotations

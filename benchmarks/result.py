@@ -152,7 +152,7 @@ class Result:
         tables: in the order of the page.
         lines: plots with lines.
         bars: plots with bars.
-        remarks: sentences beside the numbers: a contender that could not take part, and why.
+        remarks: sentences about the numbers: a contender that could not take part, and why.
     """
 
     tables: tuple[Table, ...]

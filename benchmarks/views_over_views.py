@@ -3,7 +3,7 @@
     python -m benchmarks.views_over_views [--groups 100000] [--epochs 30] [--life 1000]
 
 In one local session; the graphs in turns.  Each graph has a grouped view over one source; the views over it follow its
-changes.  Beside it, the views over it recomputed by Spark.  Then the largest graph lives on.
+changes.  For comparison, Spark recomputes the views over it.  Then the largest graph lives on.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ REASONS: Mapping[str, str] = {
     "json: a number as text": "The JSON text keeps its zeros.",
     "json: an object that is always empty": "Its type is open until a value is seen; its text loses nothing.",
     "json: names in other case": "Names match in any case where exactly one column matches.",
-    "json: a key twice": f"{_NO_LOSS} Which of the two values counts is not defined; Spark takes the last.",
+    "json: a key twice": f"{_NO_LOSS} JSON does not define which of the two values counts; Spark takes the last.",
     "json: a time with a zone": "A time with a zone is an instant; Spark infers text, and pyarrow a time without its zone.",
     "json: a time without a zone": "Spark infers text.",
     "json: a date": "A later value may have a time. Spark infers text; declare `date`.",
@@ -87,7 +87,7 @@ REASONS: Mapping[str, str] = {
     "a declared schema here.",
     "parquet: bigint in a declared int": '`evolution="widen"` accepts larger types; the others ignore a declared schema here.',
     "orc: times": "A time without a zone is a wall-clock time; Spark takes the zone of its session.",
-    "parquet: dates": "The calendar is that of Arrow and Iceberg; Spark refuses dates before 1582 unless an option names the calendar.",
+    "parquet: dates": "Slackwater has the calendar of Arrow and Iceberg; Spark refuses dates before 1582 unless an option names the calendar.",
     "text: bytes that are not UTF-8": f"{_NO_LOSS} Spark replaces the letter.",
 }
 """Title of a case → the reason; empty if the table needs none."""
