@@ -25,9 +25,10 @@ class OperatorInput:
     """The input of an operator, for one view in one epoch.
 
     Args:
-        parents: the views that are read, among them those with the rows below the operator.
+        parents: the views that are read, including the internal views with the rows below the operator.
         time_us: time of the epoch, in microseconds since 1970.
-        begun_us: the time up to which the rows of the view were right before the changes; None for that of the epoch.
+        begun_us: the time as of which the rows of the view were correct before the changes; None for the time of the
+            epoch.
         watermarks: source → its watermark, in microseconds since 1970.
     """
 

@@ -24,7 +24,7 @@ class EpochCost:
     """The work of an epoch for an operator, for people.
 
     Args:
-        before: what it looks up or computes before the job of the view; ends with `; `.
+        before: its look-ups and jobs before the job of the view; ends with `; `.
         over: the rows that the job of the view gets.
     """
 

@@ -31,7 +31,7 @@ class PlannedView:
     """A declared view with its plan.
 
     Args:
-        definition: of the view; of an internal view, that of the declared one.
+        definition: of the view; for an internal view, the definition of its declared view.
         schemas: source → schema with the columns that the view knows; all sources.
         views: name → view, of those that its definition reads.
         before: the groups of the stored view of its name, if that is another one, and it is made of them; else None.
@@ -45,7 +45,7 @@ class PlannedView:
 
     @property
     def inner(self) -> Iterator[PlannedView]:
-        """Its internal views; each comes after those that it reads."""
+        """Its internal views; each follows the internal views that it reads."""
         return (PlannedView(self.definition, plan, self.schemas) for plan in self.plan.inner)
 
     @property

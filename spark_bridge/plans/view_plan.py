@@ -55,8 +55,8 @@ class ViewPlan:
         is_changing: whether its rows can leave: it has parents, whose rows change, or all its sources are
             materialized, so that files can be replaced or forgotten.
         identity: a text, equal for views that compute the same, and stable from run to run.
-        content: a text, equal for internal views with the same rows, whatever view they are in; None for one that is
-            not shared.
+        content: a text, equal for internal views of any views that have the same rows; None for an internal view that
+            is not shared.
         definition: the query, or the source text of the function, for people.
         reason: the reason for its class, for people.
         plan: the analysed plan, without aliases of relations and with empty leaves.
@@ -66,7 +66,7 @@ class ViewPlan:
         inner: the plans of its internal views: lower aggregations, sides of joins, rows below windows and limits, and
             scalar subqueries with the rows that use them.  Each plan follows the plans that it reads.
         closing: its windows, if it shows a group when its window closes.
-        expiry: of an internal view whose rows leave when no partner can come, or by a time to live.
+        expiry: of an internal view whose rows expire: when no partner can arrive, or by a time to live.
         clock: the source whose watermark is the time of its filters, by a time to live; None for the time of the epoch.
         origins: the names of its parents in the origins of its rows, in the order of `parents`; empty if they are the
             same.

@@ -5,7 +5,7 @@
 The passes of `analysis`, in their order:
 
     plain_plan       names of relations and of leaves
-    row_expiry       rows that leave by a watermark or a time to live
+    row_expiry       the expiry of rows by a watermark or a time to live
     inner_views      aggregations within, and rows below operators, become internal views: each operator cuts itself out
     classification   the class of the view and of each internal view
     closing          the windows of emit="on_close"

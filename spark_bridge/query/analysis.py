@@ -308,7 +308,7 @@ class _Analysis:
         return f"{plan.view_class} {identity_text(self._trees, analysed_plan, leaves, format_schema(plan.schema), [])}"
 
     def _has_python(self, plan: Plan) -> bool:
-        """Whether a plan calls a Python function, whose code its text does not show."""
+        """True if a plan calls a Python function, whose code its text does not show."""
         return any(
             has_python(self._trees, self._trees.items(part.expressions())) for part in parts_of(self._trees, plan)
         )
@@ -327,7 +327,7 @@ class _Analysis:
 
         Args:
             name: its recorded name.
-            plan: with empty leaves; that of Spark's analysis if it is recomputed as a whole.
+            plan: with empty leaves; for a full view, the plan of Spark's analysis.
             reason: the reason for its class.
             parents: name → plan of each view whose stored rows it may read.
             identities: the texts of what its definition expands to.

@@ -29,7 +29,7 @@ class Classification:
     """Chooses the class of a view, or of an internal view of it.
 
     Args:
-        views: name → view, of those that it may read.
+        views: name → view, of the views that it may read.
     """
 
     def __init__(

@@ -38,7 +38,7 @@ def closing_of(
         leaves: id of a leaf's first attribute → the name of the leaf.
 
     Raises:
-        ViewError: it has none, or they cannot be closed; with what to write instead.
+        ViewError: the view has no windows, or they cannot be closed; with what to write instead.
     """
     used, trees = leaves_used(catalyst.trees, plan, leaves), catalyst.trees
     if view_class != "aggregate" or parents or len(used) != 1:

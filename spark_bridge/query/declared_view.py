@@ -1,4 +1,4 @@
-"""A declared view, with what is declared of the sources that it may read."""
+"""A declared view, with the schemas, keys and event times of the sources that it may read."""
 
 from __future__ import annotations
 

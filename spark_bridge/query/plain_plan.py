@@ -29,7 +29,7 @@ class PlainForm:
     """Makes plans plain.
 
     Attributes:
-        leaves: id of a leaf's first attribute → the source or the view of the leaf, of all plans so far.
+        leaves: id of a leaf's first attribute → the source or the view of the leaf, for all plans given to `of`.
 
     Args:
         expanded: the views whose definitions take the place of their names.
@@ -46,9 +46,9 @@ class PlainForm:
     def of(self, plan: Plan) -> Plan:
         """The plan without aliases of relations, with the definitions of views in place of their names.
 
-        It has no operators either that give the rows of their child.
+        It also omits operators that keep the rows of their child.
 
-        Stores the leaf of each source and of each parent, and a leaf that is none of them.
+        Stores the leaf of each source and of each parent in `leaves`.
 
         Args:
             plan: analysed.
@@ -100,7 +100,7 @@ class PlainForm:
         return catalyst.plans.with_expressions(plan, lambda each: catalyst.trees.rewrite(each, plain)) or plan
 
     def _keeps_rows(self, kind: str, plan: Plan) -> bool:
-        """Whether an operator gives the rows of its child: in other tasks, in the order of a task, or a single one."""
+        """True if an operator keeps the rows of its child: it moves or sorts them, or limits a child of one row."""
         match kind:
             case "Sort":
                 return not getattr(plan, "global")()
@@ -110,7 +110,7 @@ class PlainForm:
                 return kind in PLACES_ROWS
 
     def _drops_duplicates(self, plan: Plan) -> bool:
-        """Whether an operator only keeps one of equal rows."""
+        """True if an operator only removes duplicate rows."""
         if simple_name(plan) == "Deduplicate":
             return {attribute_id(each) for each in self._trees.items(plan.keys())} == {
                 attribute_id(each) for each in self._trees.items(plan.child().output())

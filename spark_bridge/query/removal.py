@@ -21,7 +21,7 @@ def removal_text(catalyst: Catalyst, view: ViewPlan) -> str:
     if view.expiry is not None and view.expiry.ages:
         return "one epoch after the watermark has taken them out of the view"
     if view.expiry is not None:
-        return "when the watermarks show that no partner comes; what has been made of them stays"
+        return "when the watermarks show that no partner comes; the rows computed from them stay"
     if not view.is_changing:
         return "never: files are replaced or forgotten if their sources are declared with materialize=True"
     match view.view_class:

@@ -36,14 +36,14 @@ class RowExpiry:
         self._catalyst, self._trees, self._declared, self._named = catalyst, catalyst.trees, declared, named
 
     def of_joins(self, parents: Collection[str], computed: Mapping[str, OperatorPlan]) -> dict[str, Expiry]:
-        """Internal view → when its rows leave, of each side of a join with bounds; there is one such join at least.
+        """Internal view → expiry of its rows, for each side of the joins with bounds.
 
         Args:
             parents: the views that it reads.
             computed: internal leaf → its operator.
 
         Raises:
-            ViewError: no row can leave, or it would be missed; with what to write instead.
+            ViewError: no row can expire, or expired rows would be missed; with what to write instead.
         """
         if parents:
             what = f"it reads view {' and '.join(parents)}"
@@ -66,13 +66,16 @@ class RowExpiry:
         return expiries
 
     def time_of(self, plan: Plan, views: Collection[str], leaves: Mapping[int, str]) -> EventTime:
-        """The event time by which rows leave a view without a join, by a time to live.
+        """The event time by which the rows of a view without a join expire, by a time to live.
 
         Raises:
-            ViewError: it has none, or it is not that of all rows; with what to write instead.
+            ViewError: no event time applies to all rows, or the view has options that exclude a time to live; with what
+                to write instead.
         """
         if self._declared.definition.emit is not None:
-            raise self._cannot_expire('emit="on_close" lets groups leave already', "leave one of the two out")
+            raise self._cannot_expire(
+                'emit="on_close" already closes groups by the watermark', "leave one of the two out"
+            )
         if self._declared.definition.expire is not None:
             raise self._cannot_expire('it has expire="by_watermark" and no join', "leave expire out")
         if views:
@@ -84,7 +87,7 @@ class RowExpiry:
         [source] = sources
         if source in self._declared.keys:
             raise self._cannot_expire(
-                f"source {source} has a key", "leave ttl out: its rows are replaced by later ones"
+                f"source {source} has a key", "leave ttl out: later rows with the same key replace its rows"
             )
         if source not in self._declared.event_times:
             raise self._cannot_expire(f"source {source} has no event time", 'declare it with event_time="at"')
@@ -115,7 +118,7 @@ class RowExpiry:
             return self._cannot_expire("it joins no rows", f"leave {self._expire_option} out")
         for source in self._named:
             if source in self._declared.keys:
-                advice = f"leave {self._expire_option} out: its rows are replaced by later ones"
+                advice = f"leave {self._expire_option} out: later rows with the same key replace its rows"
                 return self._cannot_expire(f"source {source} has a key", advice)
             if source not in self._declared.event_times:
                 return self._cannot_expire(f"source {source} has no event time", 'declare it with event_time="at"')
@@ -158,7 +161,7 @@ class RowExpiry:
                 if join.kind != "inner":
                     raise self._cannot_expire(f"it groups the rows of a join ({join.text})", advice)
                 if len(expiring) < len(each.columns):
-                    raise self._cannot_expire("it groups the rows of a join beside others", advice)
+                    raise self._cannot_expire("it groups the rows of a join together with other rows", advice)
 
     def _cannot_expire(self, what: str, advice: str) -> ViewError:
         return ViewError(f"view {self._declared.name!r} cannot have {self._expire_option}, as {what}: {advice}")
@@ -170,7 +173,7 @@ class RowExpiry:
 
 
 def expiring(plan: ViewPlan, expiry: Expiry, whole: str) -> ViewPlan:
-    """The plan of rows that leave; a side of a join belongs to one query, since another one would miss them."""
+    """The plan of an internal view with expiry.  No other view shares it: another view would miss the expired rows."""
     needed = ", ".join(f"{source} {us}" for source, us in sorted(expiry.needed))
     if expiry.ages:
         identity = f"{plan.identity}\n{expiry.time.column} by {BY_TTL}{needed}"

@@ -66,8 +66,9 @@ class ViewPlanner:
     def planned(
         self, definitions: Mapping[str, ViewDefinition], schemas: _Schemas, known: Mapping[str, CatalogView]
     ) -> dict[str, PlannedView]:
-        """Name → view, for all views whose sources have schemas, internal views too; each comes after those that it
-        reads.
+        """Name → view, for all views whose sources have schemas, and their internal views.
+
+        Each view follows the views that it reads.
 
         A view of `broken` is left out.  Errors of the other views as `analyse`.
 
@@ -103,7 +104,7 @@ class ViewPlanner:
         return PlannedGraph(definitions, self._reads, partial(self._planned, schemas, known))
 
     def explain(self, plan: ViewPlan, views: Collection[ViewPlan] = (), more: Iterable[str] = ()) -> str:
-        """A plan of this planner for people: as `ViewPlan.explain`, how rows leave the view, and its internal views.
+        """A plan of this planner for people: `ViewPlan.explain`, the removal of rows, and its internal views.
 
         Args:
             views: the other views, internal views too, which may share its rows.
@@ -227,7 +228,7 @@ class PlannedGraph:
     """The views of one declaration, each planned after those that it reads.
 
     Attributes:
-        views: name → view, of those that are planned, internal views too; each comes after those that it reads.
+        views: name → view, of the planned views and their internal views; each follows the views that it reads.
 
     Args:
         definitions: name → definition of each declared view.

@@ -1,8 +1,8 @@
 """The maintenance plan of an aggregate view, made once from its analysed plan.
 
-rows       the partials of an epoch's rows, by jobs (see `grouped_rows`)
-merge      these rows and the stored ones -> merged buffers, and the result (see `merge_plan`)
-subtract   the stored rows without the deleted rows (see `subtraction_plan`)
+rows       Jobs compute the partials of an epoch's rows (see `grouped_rows`).
+merge      The partials and the stored buffers become merged buffers and the result (see `merge_plan`).
+subtract   The partials of deleted rows are subtracted from the stored buffers (see `subtraction_plan`).
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class AggregatePlan:
 
     @property
     def has_filter(self) -> bool:
-        """Whether a filter stands above the aggregation, so that the result may lack groups."""
+        """True if the plan has a filter above the aggregation (HAVING): the result may lack groups."""
         return self._merge.has_filter
 
     @property

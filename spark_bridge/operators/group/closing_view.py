@@ -133,7 +133,7 @@ class ClosingView(AggregateView):
         if partials.groups.num_rows:
             stored, _ = self._look_up(partials.groups.column(KEY_COLUMN))
             self._open_groups.upsert(self._opened(self._plan.merge(partials, stored)))
-        # Those of late rows leave when the watermark moves next.
+        # These include the values of late rows, which `_close` deletes when it next closes a window.
         self._tables.merge_values(partials.distinct, are_counted=False)
 
     def _on_time(self, partials: EpochPartials, rows: EpochRows) -> EpochPartials:

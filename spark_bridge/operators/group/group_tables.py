@@ -19,9 +19,12 @@ class GroupTables:
     """Up to three datasets, which `create` or `open` makes.
 
     Usually the view's dataset has one row per group, with the buffers that the result does not contain as `__sw_*`
-    columns.  The buffers of all groups have a dataset of their own in two cases: a filter stands above the aggregation
-    (HAVING), so that the view's dataset has only the groups that pass; or a buffer is an object.  A view with DISTINCT
-    has a third dataset: the texts of the values that each group has seen.
+    columns.  The buffers of all groups have a dataset of their own in two cases:
+
+    * The plan has a filter above the aggregation (HAVING): the view's dataset has only the groups that pass.
+    * A buffer is an object.
+
+    A view with DISTINCT has a third dataset: the texts of the values that each group has seen.
 
     Attributes:
         state: the dataset of the buffers; None if the view's dataset has them.
@@ -130,7 +133,7 @@ class GroupTables:
         return pc.fill_null(found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found, 0)
 
     def merge(self, merged: MergedGroups) -> None:
-        """Stores merged groups in place of those with the same keys."""
+        """Stores merged groups; each replaces the stored group with the same key."""
         if merged.state is not None:
             assert self.state is not None, "buffers that are stored apart have a dataset"
             self.state.upsert(merged.state)
@@ -153,7 +156,7 @@ class GroupTables:
         return any(table.tidy(audit) for table in (self._table, self.state, self.distinct) if table is not None)
 
     def _with(self, table: ViewTable | None, path: str, rows: pa.Table) -> ViewTable:
-        """A dataset that has further rows; a new one if there is none yet."""
+        """Appends rows to a dataset, and returns it; without a dataset, creates one with the rows."""
         if table is None:
             return ViewTable.create(self._root.child(path), rows)
         if rows.num_rows:

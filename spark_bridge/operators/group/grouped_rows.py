@@ -64,8 +64,8 @@ class ChangedPartials:
     """The partials of rows that change.
 
     Args:
-        gone: of the rows that leave.
-        new: of those that come.
+        gone: of the deleted rows.
+        new: of the inserted rows.
         distinct: `__sw_key` and number of rows of each DISTINCT value whose rows change, as it is afterwards.
     """
 
@@ -124,7 +124,7 @@ class GroupedRows:
 
     @property
     def has_distinct(self) -> bool:
-        """Whether there are DISTINCT calls."""
+        """True if the view has DISTINCT calls."""
         return bool(self._sets)
 
     @property
@@ -148,10 +148,12 @@ class GroupedRows:
         return Touched(groups, pa.concat_arrays([pa.array([], pa.string()), *(each.keys for each in pairs)]))
 
     def changed_partials(self, leaves: Leaves, tasks: int, counts: Counts) -> ChangedPartials:
-        """The partials of the rows that leave, and of those that come, by one job, and one for each distinct set.
+        """The partials of the deleted and of the inserted rows.
+
+        One job computes the partials of both.  Each distinct set needs one more job for its pairs.
 
         Args:
-            leaves: both, with their weights in `WEIGHT_FIELD`.
+            leaves: the deleted and inserted rows, with their weights in `WEIGHT_FIELD`.
             tasks: see `PartialAggregation.run`.
             counts: called once, if there are distinct sets.
         """
@@ -281,7 +283,7 @@ class GroupedRows:
 
     @property
     def _stored_values(self) -> pa.Schema:
-        """What is stored of each DISTINCT value within its group."""
+        """The columns that are stored for each DISTINCT value of a group."""
         fields = [KEY_FIELD, *([COUNT_FIELD] if self._counts else ()), *([] if self._window is None else [UNTIL_FIELD])]
         return pa.schema(fields)
 

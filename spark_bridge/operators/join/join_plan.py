@@ -68,10 +68,10 @@ class JoinPlan(PlanDefaults):
 
     @property
     def expiries(self) -> Iterator[tuple[str, Expiry]]:
-        """Yields each side, by its internal view, with the moment at which its rows leave; of joins with bounds.
+        """Yields the internal view of each side with the expiry of its rows, if the join has bounds.
 
-        A row is needed as long as a partner may come.  Where a row without a partner counts, the partners of a row that
-        may still get one are needed too: they tell that it has one.
+        A row is needed as long as a partner may arrive.  In all but inner joins, the partners of such a row are
+        needed too: without them, the row would seem to have no partner.
         """
         if self.between is None:
             return

@@ -1,8 +1,8 @@
 """A query with its joins in the form in which they are maintained, by rules of Spark's own optimizer.
 
 EXISTS, IN and correlated subqueries, INTERSECT and EXCEPT become joins; INTERSECT ALL and EXCEPT ALL become
-aggregations. A condition in WHERE becomes that of its join, and each side of a join keeps the columns and the rows that
-the query uses.
+aggregations. A condition in WHERE becomes a join condition. Each side of a join keeps only the columns and the rows
+that the query uses.
 """
 
 from __future__ import annotations

@@ -37,16 +37,17 @@ class ScalarSubqueryPlan(PlanDefaults):
     """Projections and filters over rows with single values, such as the values of uncorrelated subqueries.
 
     Args:
-        name: of the leaf that stands for its rows in the plan of its view.
+        name: of the leaf that represents its rows in the plan of its view.
         rows: the internal view with the rows.
         names: of the columns of the result.
         unchanged: column of the result → the column of the rows that it is.
-        identity: a text, equal for those that compute the same.
-        query: the query over a leaf with the rows, the values of `values` beside each, and `__sw_weight`, which is the
-            last column of the result, too.
+        identity: a text, equal for plans that compute the same.
+        query: the query over a leaf with the columns of the rows and of `values`, then `__sw_weight`, which is also the
+            last column of the result.
         schema: of the result of that query.
-        pairs: a query over a leaf with the rows, all values as they were, and all as they are, which have the prefix
-            `AFTER`; its columns are the structs `before` and `after` of each row whose result differs, null for none.
+        pairs: a query over a leaf with the rows, the old values, and the new values, whose names have the prefix
+            `AFTER`.  Its columns are the structs `before` and `after` of each row whose result differs.  A struct is
+            null if the row has no result.
         leaves: id of the first attribute of either leaf → `ROWS`.
     """
 

@@ -73,7 +73,7 @@ class TimeBound:
         return None if low == high else self._reached(high) & ~self._reached(low)
 
     def goes_back(self, begun_us: int, time_us: int) -> bool:
-        """Whether the boundary falls as time passes; the boundary of `hour(now())` falls at midnight."""
+        """True if the boundary is lower at `time_us` than at `begun_us`: `hour(now())` falls at midnight."""
         return self.at(time_us) < self.at(begun_us)
 
     def _reached(self, boundary: int) -> pc.Expression:

@@ -415,7 +415,7 @@ def test_rows_that_expire_are_not_shared_with_a_view_that_keeps_them(local_spark
         (
             f"SELECT k, min(x) AS lo FROM (SELECT t.k, u.x FROM t JOIN u ON {_ON} UNION ALL SELECT k, x FROM m) "
             "GROUP BY k",
-            "it groups the rows of a join beside others",
+            "it groups the rows of a join together with other rows",
         ),
         (
             "SELECT t.k FROM t JOIN u ON t.k = u.k AND t.at BETWEEN u.at - INTERVAL 1 HOUR AND u.at "
