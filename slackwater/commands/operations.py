@@ -191,8 +191,9 @@ class RetryCommand(RootOperation[int], kind="retry"):
         "views hold the rows around them.  Export the records, correct them, and upload them as a new file.  If you "
         'correct a file in place and its source has on_change="append", all of the file is read again: remove the rows '
         "that were read.\n\n"
-        "A view is built from all rows of its sources: first remove what it failed over, for example with `forget`.  "
-        'One with emit="on_close" or expire="by_watermark" need not have failed: the late rows come in.',
+        "A view is built from all rows of its sources: first remove the rows that made it fail, for example with "
+        '`forget`.  A view with emit="on_close" or expire="by_watermark" can be rebuilt without a failure, to accept '
+        "its late rows.",
     )
     source: str | None = argument(_SOURCE, default=None)
     file: str | None = argument(replace(_FILES, option="--file"), default=None)
@@ -555,9 +556,9 @@ class RunMethods(ABC):
         A view with `emit="on_close"` or `expire="by_watermark"` can be rebuilt without a failure: then the late rows
         count, in closed windows too, and the views that read this view are rebuilt as well.
 
-        The views that read it, and have failed with it, are rebuilt too.  Readers see a view as it stands until the
-        new one is complete.  Returns when it is analysed.  To build it from another definition instead, call `add_view`
-        with `replace=True`.
+        The views that read it, and have failed with it, are rebuilt too.  Readers see the existing view until the
+        rebuilt view is complete.  Returns when it is analysed.  To build it from another definition instead, call
+        `add_view` with `replace=True`.
 
         Raises:
             ViewNotFoundError: it is not declared.

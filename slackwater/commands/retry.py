@@ -130,7 +130,7 @@ def forgive_view(store: StateStore, clock: Clock, name: str) -> None:
 
 
 def has_late_rows(view: CatalogView) -> bool:
-    """Whether rows can be late for a view: it is rebuilt to accept them."""
+    """True if rows can be late for a view: a rebuild accepts them."""
     return view.definition.endswith((ON_CLOSE, BY_WATERMARK))
 
 

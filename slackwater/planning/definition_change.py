@@ -1,4 +1,4 @@
-"""The cost of a changed definition: what a run keeps of the stored view, recomputes, reads for that, and drops."""
+"""The cost of a changed definition: the data that a run keeps, reads, recomputes and drops."""
 
 from __future__ import annotations
 
@@ -36,9 +36,17 @@ from state.tables.records import CatalogView, ViewClass, ViewVersion
 from state.tables.stored_rows import base_name, declared_name, is_stored_rows, is_view, stored_rows_name
 
 Becomes = Literal["kept", "taken over", "extended", "shared", "computed", "recomputed", "begun", "stale"]
-"""A run keeps a view or an internal view, makes it of the groups of the stored one, adds further measures to these
-groups, gives it the rows of another one, computes it from all rows, once or at each change, begins it without rows, or
-leaves it stale, as it has failed."""
+"""The decision of a run on a view or an internal view.
+
+* `kept`: it continues with its state.
+* `taken over`: it is built from the groups of the stored view.
+* `extended`: it is built from the groups of the stored view, and only the added measures are computed from rows.
+* `shared`: it has the rows of another view.
+* `computed`: it is computed once from all rows.
+* `recomputed`: it is computed from all rows, and again at each change.
+* `begun`: it starts without rows.
+* `stale`: it has failed, and stays stale.
+"""
 
 
 @dataclass(frozen=True)
@@ -73,14 +81,14 @@ class Input:
 
 @dataclass(frozen=True)
 class ViewStep:
-    """What becomes of one view, or of one internal view.
+    """The decision of a run on one view or one internal view.
 
     Args:
         name: its recorded name.
         becomes: see `Becomes`.
         reads: the rows that it is made of.
         shared_with: the view that has its rows; empty unless it is shared.
-        measures: those that are added to the stored groups, as SQL; empty unless it is extended.
+        measures: the measures that are added to the stored groups, as SQL; empty unless it is extended.
     """
 
     name: str
@@ -101,13 +109,13 @@ class ViewStep:
                 groups, *rows = (each.text for each in self.reads)
                 only = " and ".join(self.measures)
                 return (
-                    f"is made of {groups}, and only {only} is computed, from {' and '.join(rows)}, beside the stored "
-                    "one, which readers see until then"
+                    f"is made of {groups}, and only {only} is computed, from {' and '.join(rows)}; "
+                    "readers see the stored view until it is complete"
                 )
             case "shared":
                 return f"has the rows of {self.shared_with}"
             case "computed":
-                return f"is computed from {read}, beside the stored one, which readers see until then"
+                return f"is computed from {read}; readers see the stored view until it is complete"
             case "recomputed":
                 return f"is computed from {read}, and again when they change"
             case "begun":
@@ -140,7 +148,7 @@ class DefinitionChange:
         view_class: the class of the declared one.
         is_same: whether the stored view is the declared one; then nothing changes.
         refusal: why a run would refuse the declaration as it is; empty if it would not.
-        steps: the view with its internal views, and the views over it; each after those that it reads.
+        steps: the view with its internal views, and the views over it; parents precede their readers.
         dropped: the data that is dropped afterwards.
     """
 

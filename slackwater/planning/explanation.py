@@ -52,7 +52,10 @@ class RowsTouched:
         self._costs = view_costs(self._records)
 
     def costs(self, plan: ViewPlan) -> dict[str, ViewCost]:
-        """Name → what an epoch has cost, of a view and of its internal views; none of a view that was not run yet."""
+        """Name → cost per epoch, of a view and of its internal views.
+
+        A view that none of the last 100 epochs changed is left out.
+        """
         return {each.name: self._costs[each.name] for each in (plan, *plan.inner) if each.name in self._costs}
 
     def text(self, plan: ViewPlan) -> str:
@@ -102,7 +105,7 @@ class ViewExplanation:
         view_class: `append`, `aggregate`, `full`, `refused`, or `unknown` while a source has neither schema nor file.
         text: the reason of the class, the storage, the cost of an epoch, and the rows that it touches.
         reads: the sources and views that its definition reads; empty for a refused or unknown one.
-        costs: view, or internal view of it → what an epoch has cost, over the last 100 epochs of the root.
+        costs: name of the view or of an internal view → cost per epoch, over the last 100 epochs of the root.
     """
 
     name: str

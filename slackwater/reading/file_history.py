@@ -91,7 +91,7 @@ def file_history(
         root: the root; its storage options count for sources of the same scheme.
         store: a handle on the store.
         catalog: the sources and the views.
-        owner: the process that runs on the root or ran last; it tells the progress of discovery.
+        owner: the process that runs on the root or ran last; it reports the progress of discovery.
         now: the time of the wall clock.
     """
     candidates = _candidates(path, catalog)
@@ -330,7 +330,7 @@ def _of_unlisted(candidate: _Candidate, root: Location, discovery: SourceDiscove
         not_yet = "neither a listing nor an event has named it yet"
     modified, trouble = _modified_now(candidate, root)
     if trouble is not None:
-        return FileHistory(url, name, "unknown", f"{url} {never}; {how}. Whether it is there: {trouble}.")
+        return FileHistory(url, name, "unknown", f"{url} {never}; {how}. Its existence is unknown: {trouble}.")
     if modified is None:
         return FileHistory(url, name, "absent", f"{url} {never}, and it is not there now; {how}.")
     written, limit = f"written {modified:%Y-%m-%d %H:%M:%S} UTC", candidate.source.not_before

@@ -59,7 +59,7 @@ class DeclaredViews:
             self._change(lambda attempt: attempt.add_view(view), lambda _: self._on_added(view))
 
     def drop(self, name: str, *, cascade: bool = False) -> None:
-        """Ends a view, in this attempt and in the next ones.  Arguments and errors as `Run.drop_view`."""
+        """Ends a view, in this attempt and in later attempts.  Arguments and errors as `Run.drop_view`."""
         if cascade:
             parts = parts_of(name, self.definitions)
             for reader in reversed(self._requests.running_attempt().readers(*parts)):
@@ -68,7 +68,7 @@ class DeclaredViews:
         self._change(lambda attempt: attempt.drop_view(name), partial(self._on_dropped, name))
 
     def retry(self, name: str) -> None:
-        """Rebuilds a failed view, in this attempt or the next ones.  Errors as `Run.retry_view`."""
+        """Rebuilds a failed view, in this attempt or in a later attempt.  Errors as `Run.retry_view`."""
         names = (name, *self._requests.running_attempt().readers(name))
         rebuilt = [each for view in names if (each := self.definitions.get(view)) is not None]
         with self.needs.changing(*rebuilt):

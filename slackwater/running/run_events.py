@@ -104,7 +104,7 @@ class ViewFailed:
     """An expression of a view has failed over its rows; the run goes on without the view.
 
     Args:
-        stale_epoch: the last epoch whose rows it has; None if it has none.
+        stale_epoch: the last epoch whose rows it has; None if it has no rows.
     """
 
     event: ClassVar[str] = "view_failed"

@@ -147,7 +147,7 @@ class ViewStatus(ViewCounts):
             was created.
         violations: expectation → the rows of the view that violate it.
         held_since: the epoch since which the view is held back; None if it is not.
-        stale_epoch: for a view that has failed: the last epoch whose rows it has; None if it has none.
+        stale_epoch: for a view that has failed: the last epoch whose rows it has; None if it has no rows.
         error: for a view that has failed: what Spark said; None for one that is maintained.
     """
 

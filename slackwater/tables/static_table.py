@@ -27,8 +27,8 @@ def table_location(root: Location, name: str) -> Location:
 class StaticTable:
     """The stored rows of one static table.
 
-    Its file carries a hash of the rows that the pipeline declares.  So a start brings rows that are declared again, and
-    keeps those that have replaced the same declaration.
+    Its file stores a hash of the declared rows.  A start writes the declared rows only if the file is missing or has
+    another hash.  So the rows of `replace` stay until the declaration changes.
 
     Args:
         location: see `table_location`.

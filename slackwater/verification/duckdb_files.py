@@ -153,7 +153,7 @@ class DuckDbFiles:
         )
 
     def _nulls(self, format: Csv) -> tuple[str, ...]:
-        """The texts that stand for null."""
+        """The texts that the format reads as null."""
         return ("",) if format.null_values is None else format.null_values
 
     def _value(self, name: str, kind: str) -> str:

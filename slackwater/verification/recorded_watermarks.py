@@ -143,7 +143,7 @@ def _follows(view: CatalogView) -> bool:
 
 
 def _is_side(view: CatalogView, side: CatalogView) -> bool:
-    """Whether a view is an internal view of another view, whose rows expire."""
+    """True if `side` is an internal view of `view`, and its rows expire."""
     return declared_name(side.name) == view.name and side.name != view.name and EXPIRING in side.identity
 
 

@@ -123,7 +123,7 @@ def _source(proposed: ProposedSource, url: str) -> str:
     remarks = [f"Not read: {fault}" for fault in proposed.faults[:3]]
     if proposed.keys:
         remarks.append(
-            f"Each row has another {proposed.keys[0]}.  If a later row replaces an earlier one with the same "
+            f"Each row has its own {proposed.keys[0]}.  If a later row replaces an earlier row with the same "
             f"{proposed.keys[0]}, add key={_literal(proposed.keys[0])}."
         )
     return _SOURCE.format(

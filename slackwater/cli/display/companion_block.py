@@ -20,7 +20,7 @@ _AFTER_COMMIT = ("source", "action", "handled", "left", "failed")
 
 
 class RootPublications:
-    """The tables that follow views, by the last status of the run; their lags are those of now."""
+    """The tables that follow views, by the last status of the run; the lags are as of now."""
 
     def __init__(self, facts: RootFacts) -> None:
         epochs = facts.epochs.to_pylist()

@@ -13,7 +13,7 @@ _SHOWN_QUARANTINED = 10
 
 
 class RootColumns:
-    """The columns that are only in files, those that files lack, and those with another name in files."""
+    """The ignored columns of files, the columns that files lack, and the renamed columns."""
 
     def __init__(self, facts: RootFacts) -> None:
         self._left_out = _columns(facts, "left_out")

@@ -21,7 +21,7 @@ def notes(lines: Sequence[str], most: int, kind: str) -> list[Text]:
     """The lines of a kind of fault on the display.
 
     Args:
-        most: the largest number of lines; the last one counts those that do not fit.
+        most: the largest number of lines; if there are more, the last line gives the number of faults left out.
         kind: the failed thing, for the line with the count.
     """
     if len(lines) <= most:

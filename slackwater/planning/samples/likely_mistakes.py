@@ -19,7 +19,7 @@ from slackwater.planning.samples.sample import Sample, sample_of
 from slackwater.planning.shown_schema import shown_schema
 
 _MOST_NOTES = 3
-# A declared quote that no file has is no mistake, and the form of dates is judged by few values.
+# `quote` is left out: files need not contain the declared quote.  So is `date_format`: a sample has few dates.
 _JUDGED = "delimiter", "header", "skip_rows", "comment", "escape", "decimal", "encoding"
 
 
@@ -83,7 +83,7 @@ def csv_notes(format: Csv, sample: Sample | None) -> list[str]:
 def column_notes(source: SourceDefinition, shown: Mapping[str, Sequence[str]]) -> list[str]:
     """Notes about columns that differ between files, or from the declared ones.
 
-    Records of JSON may leave out any field, and a line of text has none.
+    JSON and text are skipped: a JSON record may omit any field, and a line of text has no fields.
 
     Args:
         shown: the path of a file → the names of its columns.

@@ -173,4 +173,4 @@ def read_states(root: Location) -> AlertStates:
     try:
         return AlertStates.of_json(found.content)
     except ValueError:
-        raise DamagedStoreError(f"{root}/{NAME} is no file of alerts; the next run writes it again") from None
+        raise DamagedStoreError(f"{root}/{NAME} is not a valid file of alerts; the next run writes it again") from None

@@ -133,7 +133,7 @@ class ParquetFiles(_Table):
             own (`day=2026-01-31/`), and the files below it lack the column.
         interval_s: seconds from one publication of a run to the next; 0 for each epoch.  A publication writes at least
             one file for each partition with new rows, and small files are not compacted.
-        keep_s: a file whose rows have been rewritten is deleted after so many seconds.
+        keep_s: seconds until a file is deleted, after its rows have been rewritten.
 
     Raises:
         SettingsError: the URL, a column or a number is not valid.

@@ -108,11 +108,11 @@ def _warning(owner: Owner | None, life: OwnerLife) -> str:
     if owner is None:
         return ""
     if life.state == "gone":
-        return f"process {owner.pid} is gone; a new start goes on from what is committed, which is shown here"
+        return f"process {owner.pid} is gone; a new start continues from the last commit, which is shown here"
     if life.state == "silent":
         return (
             f"no sign of process {owner.pid} on {owner.host} for {life.silent_s:.0f} s: it is dead, or cannot "
-            "reach the root; this is what is committed"
+            "reach the root; this is the last commit"
         )
     has_failed = life.state == "ended" and owner.phase == "failed" and owner.last_error
     return f"failed: {owner.last_error}" if has_failed else ""

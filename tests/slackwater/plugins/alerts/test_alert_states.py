@@ -69,5 +69,5 @@ def test_states_are_the_same_after_a_restart_and_a_torn_file_is_named(tmp_path: 
     (tmp_path / NAME).write_bytes(states.to_json())
     assert read_states(root) == states
     (tmp_path / NAME).write_bytes(states.to_json()[:50])
-    with pytest.raises(DamagedStoreError, match=r"alerts\.json is no file of alerts"):
+    with pytest.raises(DamagedStoreError, match=r"alerts\.json is not a valid file of alerts"):
         read_states(root)
