@@ -54,7 +54,7 @@ def test_a_name_of_a_public_module_is_found_there(name: str, place: str) -> None
 
 def test_an_unknown_name_is_named() -> None:
     with pytest.raises(AttributeError, match=r"^module 'slackwater' has no attribute 'Nothing'$"):
-        getattr(slackwater, "Nothing")  # noqa: B009 - a type checker knows that it has none
+        getattr(slackwater, "Nothing")  # noqa: B009 - a type checker rejects the attribute
 
 
 def test_an_error_of_the_module_of_a_name_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,14 +3,14 @@
 Each file is read in a process with limits, with the schema that it suggests, and compared with pyarrow (Parquet,
 ORC) or DuckDB (CSV, JSON).  A line a file:
 
-    equal        the other reader has the same rows
-    different    it has other rows; the difference is either a fault, or in the table of formats
-    read         there is no other reader, or it refuses the file
-    bad records  some records are quarantined; not compared
-    refused      the file is quarantined
-    skipped      no format has files of this name, or a listing skips it
-    crashed      the reader raised an undocumented error, or ended the process
-    excess       the reader took more than the limits
+    equal:        the other reader has the same rows
+    different:    it has other rows; the difference is either a fault, or in the table of formats
+    read:         the format lacks another reader, or that reader refuses the file
+    bad records:  some records are quarantined; not compared
+    refused:      the file is quarantined
+    skipped:      no format has files of this name, or a listing skips it
+    crashed:      the reader raised an undocumented error, or ended the process
+    excess:       the reader took more than the limits
 
 The exit code is 1 if a file crashed a reader or exceeded a limit.
 """
@@ -43,7 +43,7 @@ _WALL_PER_CPU = 10
 
 @dataclass(frozen=True)
 class FileResult:
-    """What became of a file."""
+    """The result of one file."""
 
     path: str
     status: str
@@ -128,7 +128,7 @@ def _result(path: Path, name: Path, kept: Path, ours: Worker, others: Worker) ->
     status, detail = result["status"], result["detail"]
     if status == "read":
         compared = others.result(job)
-        # The other reader is no judge if it fails.
+        # A failure of the other reader is not a difference.
         status = "read" if compared["status"] in _FAILURES else compared["status"]
         detail = f"{detail}; {compared['detail']}"
     return FileResult(str(name), status, detail, seconds)

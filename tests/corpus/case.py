@@ -1,4 +1,4 @@
-"""A small file with what it becomes: a case of the corpus."""
+"""A case of the corpus: a small file, and its rows in Slackwater."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from actors.schemas.ddl import parse_schema
 
 Format = Avro | Csv | Debezium | Json | Orc | Parquet | Text
 Lines = tuple[str, ...]
-"""What a reader makes of a file: its schema, then a line a row, a bad record (`bad: `) or a refusal (`refused: `)."""
+"""The reading of a file: its schema, then one line for each row, bad record (`bad: `) or refusal (`refused: `)."""
 
 _SUFFIXES = {
     b"\x1f\x8b": ".gz",
@@ -33,10 +33,10 @@ class Case:
         name: its kind, in words.
         format: the format with the options that the kind needs.
         content: the bytes, or a function that writes them.
-        ours: what Slackwater makes of it.
+        ours: the reading by Slackwater.
         schema: a declared schema as DDL; None to infer it.
         timestamps: see `Schema.timestamps`.
-        converted: the values of the rows differ from those in the file, as the documentation says.
+        converted: the values of the rows differ from the values in the file, as the documentation says.
         over_lines: a record of JSON has several lines, which Spark has an option for.
     """
 

@@ -57,7 +57,7 @@ def _lines(read: Callable[[], Lines]) -> Lines:
         # The JVM has ended, and so does the process that reads with it.
         os.kill(os.getpid(), signal.SIGABRT)
         raise
-    # An engine raises whatever it likes, also from C++ and Java.
+    # An engine may raise any error, also from C++ and Java.
     except Exception as error:
         return (f"refused: {type(error).__name__}",)
 

@@ -1,4 +1,4 @@
-"""What the readers of Slackwater make of a file, as lines of text that compare with those of other engines."""
+"""The readings of a file by Slackwater, as lines of text that compare with the readings of other engines."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ ENGINES = ("spark", "duckdb", "pyarrow")
 
 
 def recorded() -> Mapping[str, Mapping[str, Lines]]:
-    """Case → engine → what the engine reads."""
+    """Case → engine → its reading."""
     content = _content()["cases"]
     return {case: {engine: tuple(lines) for engine, lines in each.items()} for case, each in content.items()}
 

@@ -1,4 +1,4 @@
-"""The table of formats is that of the corpus, and says why Slackwater differs."""
+"""The table of formats follows from the corpus, and has a reason for each difference of Slackwater."""
 
 from __future__ import annotations
 

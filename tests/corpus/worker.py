@@ -2,7 +2,7 @@
 
 A line of the input is a job, and a line of the output its result, both JSON.  The role `ours` reads a file and keeps
 its rows as Arrow's IPC file; `others` compares them with the rows of pyarrow or DuckDB.  The process ends when a file
-exceeds a limit or kills it, and its caller starts another one.
+exceeds a limit or kills it, and its caller starts another process.
 """
 
 from __future__ import annotations
@@ -76,13 +76,13 @@ def read(job: dict[str, str]) -> dict[str, Any]:
 
 
 def compare(job: dict[str, str]) -> dict[str, Any]:
-    """Compares the kept rows of a file with those of another reader."""
+    """Compares the kept rows of a file with the rows of another reader."""
     path, format = Path(job["path"]), FORMATS[job["format"]]
     with pa.memory_map(job["kept"]) as source, pa.ipc.open_file(source) as reader:
         mine = reader.read_all()
     try:
         engine, other = _other_rows(path, format, mine.schema)
-    # An engine raises whatever it likes; then it is no judge.
+    # An engine may raise any error; the file is then not compared.
     except Exception as error:
         text = " ".join(str(error).split())
         return {"status": "read", "detail": f"not compared: {type(error).__name__}: {text[:_SHOWN]}"}
@@ -137,7 +137,7 @@ def _result(work: Callable[[dict[str, str]], dict[str, Any]], job: dict[str, str
         return work(job)
     except MemoryError:
         return {"status": "excess", "detail": "memory"}
-    # What no reader documents ends a run, or a file that other rows depend on.
+    # An error that no reader documents ends a run, or a file that other rows depend on.
     except Exception as error:
         at = traceback.extract_tb(error.__traceback__)[-1]
         return {

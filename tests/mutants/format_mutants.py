@@ -46,7 +46,7 @@ FORMAT_MUTANTS = (
         shown_by=f"{_HOSTILE}::test_lines_that_open_brackets_are_searched_in_linear_time",
     ),
     Mutant(
-        "missing elements of a JSON array are no bad records",
+        "missing elements of a JSON array do not count as bad records",
         "actors/formats/text/json_rows.py",
         (("        if len(reasons) > most_bad:\n            one_more", "        if False:\n            one_more"),),
         shown_by=f"{_HOSTILE}::test_missing_elements_of_an_array_count_as_bad_records",
@@ -100,7 +100,7 @@ FORMAT_MUTANTS = (
         shown_by=f"{_PARQUET}::test_int96_outside_of_nanoseconds_is_read_in_microseconds",
     ),
     Mutant(
-        "digits below microseconds beside a far time of INT96 are left out",
+        "digits below microseconds are left out if their column has a far time of INT96",
         "actors/formats/parquet/int96.py",
         (("            is_lossy |= _lossy(us, ns)\n", "            pass\n"),),
         shown_by=f"{_PARQUET}::test_digits_of_int96_below_microseconds_make_a_bad_record_as_ever",

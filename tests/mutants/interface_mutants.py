@@ -18,7 +18,7 @@ INTERFACE_MUTANTS = (
         shown_by="tests/test_exported_members.py",
     ),
     Mutant(
-        "the hint for an argument of a value leaves the value out",
+        "the hint for an argument of a value lacks the value",
         "slackwater/cli/target.py",
         (("get_close_matches(found[3], [*known, *nested], 1)", "get_close_matches(found[3], known, 1)"),),
         shown_by="tests/slackwater/cli/test_usage.py",

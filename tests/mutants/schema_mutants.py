@@ -34,7 +34,7 @@ SCHEMA_MUTANTS = (
         shown_by=_TEST_FILES,
     ),
     Mutant(
-        "a column beside a directory of its name in another case is in the schema twice",
+        "a column and a directory with its name in another case are in the schema twice",
         "actors/sources/source_schema.py",
         (("if field.name.lower() not in named_by_path", "if field.name not in named_by_path"),),
         shown_by="tests/actors/reading/test_file_columns.py",

@@ -396,7 +396,7 @@ VIEW_MUTANTS = (
         shown_by=f"{_INTERNAL}::test_a_view_fails_with_its_internal_views_and_is_rebuilt[within]",
     ),
     Mutant(
-        "a dropped view leaves its internal views",
+        "the internal views of a dropped view are not dropped",
         "spark_bridge/maintenance/recorded_views.py",
         (("names = [name, *self._internal_views_of(name)]", "names = [name]"),),
         shown_by=f"{_INTERNAL}::test_a_dropped_view_takes_its_internal_views_along",
@@ -708,7 +708,7 @@ VIEW_MUTANTS = (
         shown_by=f"{_ADDED_LATER}[grouped]",
     ),
     Mutant(
-        "an internal view over views is no parent",
+        "an internal view over views does not count as a parent",
         "spark_bridge/maintenance/recorded_views.py",
         (
             (

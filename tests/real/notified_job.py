@@ -1,5 +1,4 @@
-"""The pipeline of the kill tests whose files are told by events: `python notified_job.py ROOT BUCKET_URL QUEUE_URL
-REGION`.
+"""The pipeline of the kill tests with notifications: `python notified_job.py ROOT BUCKET_URL QUEUE_URL REGION`.
 
 It ends when it has caught up.  The storage options, and where the queue answers, come in the environment.
 """

@@ -200,7 +200,7 @@ class Followed:
         self.reopen()
 
     def rebuild(self) -> None:
-        """Rebuilds the views, which show what they showed until then; no row is late for them."""
+        """Rebuilds the views, which show their earlier rows meanwhile; no row is late for them."""
         stand = {name: replace(self._known[name], stopped_epoch=0) for name in ("closed", "above")}
         self.materializer.declare(self._definitions, {"t": SCHEMA}, self._known | stand)
         self._is_hidden, self._closed = True, None

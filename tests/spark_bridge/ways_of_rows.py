@@ -19,7 +19,7 @@ from spark_bridge.operators.join import large_sides
 
 @contextmanager
 def as_if_many() -> Iterator[None]:
-    """Rows go to Spark as if they were many: by a file, in plans made again, and in shuffles of many tasks."""
+    """Passes few rows to Spark as it passes many: by a file, in plans made again, and in shuffles of many tasks."""
     with ExitStack() as ways:
         for owner, name, value in (
             (arrow_frames, "_BY_CALL_BYTES", 0),

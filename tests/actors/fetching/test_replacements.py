@@ -158,7 +158,7 @@ def test_a_half_read_file_is_forgotten_with_what_is_read_of_it_just_now() -> Non
     late = piece(fetch, file("a"), rows(2, 3))
     assert emitted(late) == [] and len(of(CloseFile, late)) == 1
     sealed = fetch.on_message(barrier(2), 0.0)
-    assert emitted(sealed) == [], "what was read and waits is deleted, too"
+    assert emitted(sealed) == [], "rows that were read and wait are deleted, too"
     (row,) = delta_rows(sealed, "ledger")
     assert (row["status"], row["rows_read"]) == ("forgotten", 3)
     assert report(sealed).corrected == (CorrectedFile("s", "a", None, "forgotten"),)
@@ -213,7 +213,7 @@ def test_the_commit_says_which_versions_were_replaced_and_forgotten(tmp_path: Pa
     store.commit(3, fetch.on_message(barrier(3), 0.0))
     ended(fetch, file("a", "2"), Ending("vanished", "deleted", is_deleted=True))
     store.commit(4, fetch.on_message(barrier(4), 0.0))
-    assert store.ledger()["2"] == ("done", 4, None, "deleted"), "what was read of it before stays"
+    assert store.ledger()["2"] == ("done", 4, None, "deleted"), "its earlier rows stay"
     assert store.store.rows("queue") == []
 
     fetch.on_message(ForgottenFiles((ForgottenFile("s", "a"),)), 0.0)

@@ -50,7 +50,7 @@ from tests.actors.formats.written_files import (
 CPU_S = 4.0
 """The CPU time of one mutation; the limit of the readers for a file of a few KiB is half of it."""
 MEMORY_BYTES = 3 << 30
-"""The address space of the process on top of what the libraries take at the start."""
+"""The limit of the address space, in addition to the address space of the process at the start."""
 _HELD_BYTES = 512 * MIB
 _LIMITS = ReadLimits(max_batch_bytes=32 * MIB, max_record_bytes=MIB, max_cpu_s_per_mib=CPU_S / 2, max_bad_records=50)
 _ALLOWED = (UnreadableFile, EmptyFile)
@@ -143,7 +143,7 @@ def mutated(content: bytes, chance: random.Random, others: list[bytes]) -> bytes
     for _ in range(chance.randint(1, 5)):
         size = len(made)
         at = chance.randrange(size) if size else 0
-        if size and chance.random() < 0.5:  # headers and footers decide more than what is between
+        if size and chance.random() < 0.5:  # headers and footers decide more than the bytes between them
             at = chance.choice([chance.randrange(min(64, size)), size - 1 - chance.randrange(min(700, size))])
         length = chance.choice([1, 2, 4, 8, chance.randint(1, 200)])
         match chance.randrange(9):

@@ -1,4 +1,4 @@
-"""The ends of CSV records are those that Arrow's parser sees, but for faults, wherever the text is cut."""
+"""The ends of CSV records equal the ends that Arrow's parser sees, at any cut of the text, except at faults."""
 
 from __future__ import annotations
 

@@ -446,7 +446,7 @@ def test_an_object_over_many_pieces_is_copied_a_few_times(
 
 
 @pytest.mark.parametrize("levels", [199, 300, 5_000])
-@pytest.mark.parametrize("bad", [b"", b"bad\n"], ids=["alone", "beside a bad record"])
+@pytest.mark.parametrize("bad", [b"", b"bad\n"], ids=["alone", "with a bad record"])
 def test_an_object_over_lines_is_read_at_any_depth(tmp_path: Path, levels: int, bad: bytes) -> None:
     deep = b'{"a": 1, "b":\n' + b'{"b":\n' * levels + b"2" + b"\n}" * (levels + 1) + b"\n"
     pieces = list(JsonReader().read(open_written(tmp_path, deep + bad + b'{"a": 3}\n'), _INT))

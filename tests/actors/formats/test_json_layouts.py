@@ -1,4 +1,4 @@
-"""Objects of a JSON file wherever they are: in lines, over lines, side by side, in arrays; resumed at any row."""
+"""Objects of a JSON file in each layout: in lines, over lines, side by side, in arrays; resumed at any row."""
 
 from __future__ import annotations
 

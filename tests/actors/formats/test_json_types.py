@@ -280,7 +280,7 @@ def test_many_columns_of_several_kinds_take_a_few_parses(
     monkeypatch.setattr("actors.formats.text.json_values.parsed", counted)
     names = [f"c{number}" for number in range(columns)]
     content = "{" + ", ".join(f'"{name}" : [{number}]' for number, name in enumerate(names)) + "}\n"
-    # A name may be spelled with an escape, or end as another one.
+    # A name may be spelled with an escape, or end with another name.
     content += '{"\\u00630": 1, "x\\"c1": 2, "c2": "t"}\n'
     first, second = _read(tmp_path, content.encode(), *((name, pa.string()) for name in names))
     assert first == {name: f"[{number}]" for number, name in enumerate(names)}

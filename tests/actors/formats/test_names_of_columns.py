@@ -1,4 +1,4 @@
-"""Columns of files without a usable name, and with other names than those of their source in case alone."""
+"""Columns of files without a usable name, and with names that differ from the source's names only in case."""
 
 from __future__ import annotations
 

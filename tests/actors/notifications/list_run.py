@@ -268,7 +268,9 @@ class ListRun:
         while (progress := self._files.queue.pending.pop((), None)) is not None:
             found = self._bucket.find(self._source.name, progress.file.path)
             if found is None or found.version != progress.file.version:
-                self._files.finish(progress, Ending("vanished", "it is another one", is_deleted=found is None), epoch)
+                self._files.finish(
+                    progress, Ending("vanished", "it has another version", is_deleted=found is None), epoch
+                )
                 continue
             row = Rows(pa.table({"x": [1]}), 0)
             progress.read_to = replace(row.anchor, row=1)

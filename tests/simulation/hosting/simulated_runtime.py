@@ -150,7 +150,7 @@ class SimulatedRuntime:
         self._at_once = self._at_once + 1 if now_s == self._now_s else 0
         self._now_s = now_s
         if self._at_once > _MOST_AT_ONCE:
-            # What is left of a wait is less than the clock can notify, and ends only if the time goes on.
+            # The rest of a wait is below the resolution of the clock, and ends only if the time goes on.
             self._world.clock.skip(_MOMENT_S)
         self._schedule.soon(self._life, _run, action)
         return _NEVER

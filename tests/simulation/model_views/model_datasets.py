@@ -100,7 +100,7 @@ class ModelDatasets:
         self._at(version)
 
     def take_over(self, epoch: int, before: ViewPlan, version: ViewVersion) -> ViewVersion:
-        """See `spark_bridge.changes.view.GroupedView`: all rows or groups are those of the other version."""
+        """See `spark_bridge.changes.view.GroupedView`: begins with all rows or groups of `version`."""
         path = version.state_path or version.path
         return self._create(epoch, self._root.view_rows(path, version.datasets[path]))
 

@@ -436,7 +436,7 @@ def _rows_of(spans: Iterable[Span]) -> list[SideRow]:
 
 
 def _table(model: ModelView, spans: Iterable[Span], *, has_files: bool) -> pa.Table:
-    """Rows of an internal view; the file, by which rows leave, comes first."""
+    """Rows of an internal view; the first column is the file, by which rows are deleted."""
     spans = [*spans]
     table = _rows_below(model, spans) if isinstance(model, RowsBelow) else _side(model, spans)
     if not has_files:

@@ -13,7 +13,7 @@ from tests.simulation.world.bucket import Bucket
 
 
 class RemovalChecker:
-    """Checks that no file counts as deleted that was in the bucket throughout, or that the user had to let go (G4).
+    """Checks G4: no file counts as deleted that was in the bucket throughout, or without an approval if it needs one.
 
     Args:
         bucket: the files and their history.

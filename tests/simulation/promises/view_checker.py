@@ -248,5 +248,5 @@ class ViewChecker:
 
 
 def _internal_rows(model: ModelView) -> set[tuple[type, frozenset[str]]]:
-    """What the internal views of a view have: those of several views with the same rows are one."""
+    """The types and sources of a view's internal views; views with a common element share that internal view."""
     return {(type(each), each.sources) for each in internal_views_of(model)}

@@ -635,7 +635,7 @@ def _noted(world: World) -> Wait:
         is_over,
         _HARD_EVENTS,
         _HARD_EVENTS,
-        "what is deleted is not noted",
+        "deleted files are not noted",
     )
 
 

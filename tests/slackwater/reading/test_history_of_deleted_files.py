@@ -1,4 +1,4 @@
-"""The history of a file that goes away and comes back, of a source whose views follow it, as the flow writes it."""
+"""The history of a file that is deleted and comes back, of a source whose views follow it, as the flow writes it."""
 
 from __future__ import annotations
 

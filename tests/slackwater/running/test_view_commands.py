@@ -179,7 +179,7 @@ def _run(work: Work) -> dict[str, ViewVersion]:
 
 
 class FewRows:
-    """Rows of parents that have none in any epoch."""
+    """Rows of parents without rows in any epoch."""
 
     def since(self, begun_us: int | None) -> FewRows:
         return self

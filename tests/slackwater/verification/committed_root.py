@@ -152,7 +152,7 @@ class CommittedRoot:
         Args:
             view: its name.
             error: the reason.
-            stopped_epoch: the last epoch whose rows it has; None for the last one.
+            stopped_epoch: the last epoch whose rows it has; None for the last epoch of the root.
         """
         at = self.epochs[-1] if stopped_epoch is None else stopped_epoch
         self._catalog[view] = replace(self._catalog[view], stopped_epoch=at, error=error)

@@ -1,4 +1,4 @@
-"""Internal views of several views with the same rows are maintained once; a view comes, leaves and fails by itself."""
+"""Internal views of several views with the same rows are maintained once; each view begins, ends and fails alone."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_a_query_has_the_class_and_the_operators_that_are_told(
 
 
 def told(plan: ViewPlan) -> str:
-    """The operators of a view and of its internal views, each after those that it reads."""
+    """The operators of a view and of its internal views, each view after the views that it reads."""
     found = list[str]()
     for each in (*plan.inner, plan):
         found += map(operator, each.computed.values())

@@ -155,7 +155,7 @@ class Joined:
         return EarlierRows(source, self._ingested[epoch][source].select(columns), progress, 20)
 
     def rebuild(self) -> None:
-        """Rebuilds the views from all rows, late ones too; they show what they showed until then."""
+        """Rebuilds the views from all rows, late rows too; they show their earlier rows meanwhile."""
         stand = {name: replace(view, stopped_epoch=0) for name, view in self._known.items()}
         self.materializer.declare(self._definitions, self._schemas, stand)
         self._is_rebuilt = True
@@ -240,7 +240,7 @@ class Joined:
 
     @property
     def sides(self) -> dict[str, pa.Table]:
-        """Internal view → its stored rows, of those that follow watermarks."""
+        """Internal view → its stored rows, for internal views that follow watermarks."""
         return {
             name: FollowedView.open(self._root, version).to_table()
             for name, version in self.views.items()
