@@ -15,9 +15,9 @@ def require_character(option: str, value: object) -> str:
         SettingsError: the value is something else.
     """
     if not isinstance(value, str) or len(value) != 1:
-        raise SettingsError(f"{option}={value!r}: give exactly one character")
+        raise SettingsError(f"{option}={value!r}): give exactly one character")
     if not value.isascii() or not (value.isprintable() or value == "\t"):
-        raise SettingsError(f"{option}={value!r}: give a printable ASCII character, or a tab")
+        raise SettingsError(f"{option}={value!r}): give a printable ASCII character, or a tab")
     return value
 
 
@@ -45,7 +45,7 @@ def require_texts(option: str, value: object) -> tuple[str, ...]:
         SettingsError: the value is one text, or has something else than texts.
     """
     if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(each, str) for each in value):
-        raise SettingsError(f"{option}={value!r}: give a tuple of texts, such as ('NA', 'null')")
+        raise SettingsError(f"{option}={value!r}): give a tuple of texts, such as ('NA', 'null')")
     return tuple(value)
 
 
@@ -64,7 +64,7 @@ def require_encoding(option: str, value: object) -> str:
         else:
             return value
     raise SettingsError(
-        f"{option}={value!r}: Python has no such encoding of text; give a name such as 'latin-1', 'cp1252' or 'utf-16'"
+        f"{option}={value!r}): Python has no such encoding of text; give a name such as 'latin-1', 'cp1252' or 'utf-16'"
     )
 
 

@@ -65,7 +65,7 @@ class TimeFormat:
         """
         made = cls._of(option, text)
         if extra := [each for each in made.directives if each not in _OF_A_DAY]:
-            raise SettingsError(f"{option}={text!r}: a date has no %{extra[0]}; give a timestamp_format")
+            raise SettingsError(f"{option}={text!r}): a date has no %{extra[0]}; give a timestamp_format")
         return made
 
     @classmethod
@@ -73,17 +73,17 @@ class TimeFormat:
         """The format of a date with a time.  Errors as `of_date`."""
         made = cls._of(option, text)
         if "I" in made.directives and "p" not in made.directives:
-            raise SettingsError(f"{option}={text!r}: an hour by %I needs %p")
+            raise SettingsError(f"{option}={text!r}): an hour by %I needs %p")
         if "p" in made.directives and "I" not in made.directives:
-            raise SettingsError(f"{option}={text!r}: %p needs an hour by %I")
+            raise SettingsError(f"{option}={text!r}): %p needs an hour by %I")
         if not {"H", "I"} & {*made.directives}:
-            raise SettingsError(f"{option}={text!r}: a time needs an hour, %H or %I; give a date_format for dates")
+            raise SettingsError(f"{option}={text!r}): a time needs an hour, %H or %I; give a date_format for dates")
         return made
 
     @classmethod
     def _of(cls, option: str, text: object) -> TimeFormat:
         if not isinstance(text, str) or "%" not in text:
-            raise SettingsError(f"{option}={text!r}: give a format with directives, such as '%d.%m.%Y'")
+            raise SettingsError(f"{option}={text!r}): give a format with directives, such as '%d.%m.%Y'")
         pattern, directives = "", []
         for part in re.findall(r"%.?|[^%]+", text, re.DOTALL):
             if part == "%%":
@@ -92,18 +92,18 @@ class TimeFormat:
                 pattern += re.escape(part)
             elif part[1:] not in _PARTS:
                 known = " ".join(f"%{each}" for each in _PARTS)
-                raise SettingsError(f"{option}={text!r}: {part} is not supported; the directives are {known}")
+                raise SettingsError(f"{option}={text!r}): {part} is not supported; the directives are {known}")
             else:
                 pattern += _PARTS[part[1:]]
                 directives.append(part[1:])
         for kinds in ("Yy", "mbB", "d"):
             if sum(directives.count(kind) for kind in kinds) != 1:
                 named = " or ".join(f"%{kind}" for kind in kinds)
-                raise SettingsError(f"{option}={text!r}: give {named} once")
+                raise SettingsError(f"{option}={text!r}): give {named} once")
         if twice := [each for each in directives if directives.count(each) > 1]:
-            raise SettingsError(f"{option}={text!r}: give %{twice[0]} once")
+            raise SettingsError(f"{option}={text!r}): give %{twice[0]} once")
         if {"H", "I"} <= {*directives}:
-            raise SettingsError(f"{option}={text!r}: give %H or %I once")
+            raise SettingsError(f"{option}={text!r}): give %H or %I once")
         return cls(text, f"^{pattern}$", tuple(directives))
 
     @property

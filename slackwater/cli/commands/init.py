@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +16,6 @@ from state.location import Location
 from state.removal.local_files import new_file
 
 if TYPE_CHECKING:
-    from actors.formats.registry import Format
     from slackwater.planning.samples.proposal import ProposedSource
 
 _MODULE = '''\
@@ -41,7 +38,7 @@ pipeline = sw.Pipeline(
 pipeline.view("{view}", {query})
 '''
 _SOURCE = """\
-# {files}, of which {read:,} rows were read as a trial.{remarks}
+# {files}; {opened:,} of them were opened as a trial, and {read:,} rows read.{remarks}
 pipeline.source(
     {name},
     {url},
@@ -51,6 +48,7 @@ pipeline.source(
 )
 """
 _WIDTH = 100
+_MOST_FAULTS = 3
 
 
 @command()
@@ -64,17 +62,20 @@ def init(
     """Write the module of a pipeline for existing files: their format, options, types and patterns."""
     from actors.settings import FetchSettings
     from slackwater.pipeline import Pipeline
+    from slackwater.planning.samples.found_format import literal
     from slackwater.planning.samples.proposal import identifier, location_of, propose
 
     if file.exists():
         raise UsageError(f"{file} exists, and stays as it is: name another file with --file")
     if file.suffix != ".py" or not file.parent.is_dir():
         raise UsageError(f"{file} cannot be a module: name a file *.py in a directory that exists")
-    url = url or typer.prompt("Directory or URL of the files")
+    url = url or _asked_url()
     location = location_of(url)
+    if location.is_local and location.path.is_file():
+        raise UsageError(f"{url} is a file: give the directory that contains it")
     proposal = propose(location, FetchSettings())
     if not proposal.sources:
-        reasons = "; ".join(proposal.others) or "it has no files yet"
+        reasons = "; ".join(proposal.others) or "it has no files yet; give a directory or URL with files"
         raise UsageError(f"no source is proposed for {location.url}: {reasons}")
     name = name or identifier(Path.cwd().name)
     first = proposal.sources[0].source.name
@@ -85,13 +86,13 @@ def init(
         pipeline.source(made.name, url, format=made.format, pattern=made.pattern, schema=made.schema)
     pipeline.view(view, query)
     module = _MODULE.format(
-        name=_literal(name),
+        name=literal(name),
         file=file,
         shell_root=shell_root(Location(root)).replace("\\", "\\\\").replace('"""', "'''"),
-        root=_literal(root),
+        root=literal(root),
         sources="\n".join(_source(each, url) for each in proposal.sources),
         view=view,
-        query=_literal(query),
+        query=literal(query),
     )
     try:
         with new_file(file) as created:
@@ -103,8 +104,8 @@ def init(
         made = each.source
         files = f"{each.files:,} file{'s' * (each.files != 1)}"
         output.text(f"source {made.name}: {files} of {made.format.name}, {len(made.schema or ()):,} columns")
-        for fault in each.faults[:3]:
-            output.text(f"    not read: {fault}")
+        for line in _remarks(each):
+            output.text(f"    {line}")
     for other in proposal.others:
         output.text(f"left out: {other}")
     output.text(f"{file} is written: read it, and change it.  Next:")
@@ -114,46 +115,53 @@ def init(
 def _source(proposed: ProposedSource, url: str) -> str:
     """The declaration of a source, as Python."""
     from actors.schemas.ddl import format_schema
+    from slackwater.planning.samples.found_format import literal, written_format
 
     source = proposed.source
     assert source.schema is not None
     columns = [format_schema(source.schema.empty_table().select([name]).schema) for name in source.schema.names]
-    one_line = _literal(", ".join(columns))
-    lines = "".join(f"\n        {_literal(column + ', ' * (column != columns[-1]))}" for column in columns)
-    remarks = [f"Not read: {fault}" for fault in proposed.faults[:3]]
+    one_line = literal(", ".join(columns))
+    lines = "".join(f"\n        {literal(column + ', ' * (column != columns[-1]))}" for column in columns)
+    schema = one_line if len(one_line) < _WIDTH else f"({lines}\n    )"
+    remarks = _remarks(proposed)
     if proposed.keys:
         remarks.append(
             f"Each row has its own {proposed.keys[0]}.  If a later row replaces an earlier row with the same "
-            f"{proposed.keys[0]}, add key={_literal(proposed.keys[0])}."
+            f"{proposed.keys[0]}, add key={literal(proposed.keys[0])}."
         )
     return _SOURCE.format(
         files=f"{proposed.files:,} file{'s' * (proposed.files != 1)}",
+        opened=proposed.opened,
         read=proposed.read,
         remarks="".join(f"\n{line}" for remark in remarks for line in _comment(remark)),
-        name=_literal(source.name),
-        url=_literal(url),
-        format=_written_format(source.format),
-        pattern=_literal(source.pattern),
-        schema=one_line if len(one_line) < _WIDTH else f"({lines}\n    )",
+        name=literal(source.name),
+        url=literal(url),
+        format=written_format(source.format),
+        pattern=literal(source.pattern),
+        schema=f'sw.Schema({schema}, evolution="lenient")' if proposed.lacking else schema,
     )
 
 
-def _written_format(format: Format) -> str:
-    """The name of a format, or its class with the options that differ from a default."""
-    options = [
-        f"{each.name}={_literal(getattr(format, each.name))}"
-        for each in fields(format)  # type: ignore[arg-type]
-        if each.init and getattr(format, each.name) != each.default
-    ]
-    return f"sw.{type(format).__name__}({', '.join(options)})" if options else _literal(format.name)
+def _remarks(proposed: ProposedSource) -> list[str]:
+    """The remarks about files that differ from most files of the source."""
+    from actors.schemas.column_names import names_text
+
+    remarks = [f"not read: {fault}" for fault in proposed.faults[:_MOST_FAULTS]]
+    if len(proposed.faults) > _MOST_FAULTS:
+        remarks.append(f"not read: {len(proposed.faults) - _MOST_FAULTS} more of the opened files, or records of them")
+    if proposed.lacking:
+        remarks.append(f'some files lack {names_text(proposed.lacking)}: evolution="lenient" reads null for them')
+    return remarks
+
+
+def _asked_url() -> str:
+    try:
+        return str(typer.prompt("Directory or URL of the files"))
+    except typer.Abort:
+        raise UsageError("give the directory or URL of the files: slackwater init DIRECTORY") from None
 
 
 def _comment(text: str) -> list[str]:
     """The lines of a comment; text of a file may have any character."""
     printable = "".join(each if each.isprintable() else " " for each in text)
     return textwrap.wrap(" ".join(printable.split()), _WIDTH, initial_indent="# ", subsequent_indent="#   ")
-
-
-def _literal(value: object) -> str:
-    """A value as a literal of Python: JSON has the same texts, with double quotes."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import PurePosixPath
 
 from actors.formats.options import Avro, Csv, Debezium, Json, Orc, Parquet, Text
-from actors.formats.registry import BuiltIn
+from actors.formats.registry import BuiltIn, Format
 from actors.formats.signatures import binary_format, json_format, markup_format
 from slackwater.planning.samples.csv_format import csv_format
 from slackwater.planning.samples.sample import Sample
@@ -44,3 +45,18 @@ def _is_change(head: bytes) -> bool:
         return False
     change = change.get("payload", change) if isinstance(change, dict) else None
     return isinstance(change, dict) and "op" in change and ("before" in change or "after" in change)
+
+
+def written_format(format: Format) -> str:
+    """The Python expression of a format: its name, or its class with the options that differ from a default."""
+    options = [
+        f"{each.name}={literal(getattr(format, each.name))}"
+        for each in fields(format)  # type: ignore[arg-type]
+        if each.init and getattr(format, each.name) != each.default
+    ]
+    return f"sw.{type(format).__name__}({', '.join(options)})" if options else literal(format.name)
+
+
+def literal(value: object) -> str:
+    """A value as a literal of Python: JSON has the same texts, with double quotes."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from actors.files import FileVersion
 from actors.formats.options import Csv, Debezium, Json, Text
+from actors.formats.signatures import binary_format
 from actors.objects.object_store import ObjectStore
 from actors.schemas.column_names import names_text
 from actors.schemas.path_columns import path_values
 from actors.settings import FetchSettings
 from actors.sources.source import SourceDefinition
+from actors.sources.source_schema import SAMPLE_FILES
 from slackwater.planning.samples.csv_format import csv_format
 from slackwater.planning.samples.sample import Sample, sample_of
 from slackwater.planning.shown_schema import shown_schema
@@ -61,23 +63,40 @@ def look_at(source: SourceDefinition, settings: FetchSettings, files: Sequence[F
         StorageError: the store cannot be reached.
     """
     shown = shown_schema(source, settings, files)
-    notes, gets = [*shown.faults[:_MOST_NOTES], *column_notes(source, shown.columns)], shown.gets
-    if isinstance(source.format, Csv) and files:
-        content = ObjectStore(source.location, requests=settings.requests).open(files[0])
-        notes += csv_notes(source.format, sample_of(content))
-        content.settle()
-        gets += content.requests
+    notes, gets = [*_first(shown.faults), *_first(column_notes(source, shown.columns))], shown.gets
+    if isinstance(source.format, Csv):
+        store, samples = ObjectStore(source.location, requests=settings.requests), list[Sample | None]()
+        for file in files[:SAMPLE_FILES]:
+            content = store.open(file)
+            samples.append(sample_of(content))
+            content.settle()
+            gets += content.requests
+        notes += csv_notes(source.format, samples)
     return Look(shown.schema, tuple(notes), gets)
 
 
-def csv_notes(format: Csv, sample: Sample | None) -> list[str]:
-    """Notes about options that do not suit a file."""
-    suited = None if sample is None else csv_format(sample)
-    if sample is None or suited is None:
-        return []
-    wrong = [name for name in _JUDGED if getattr(suited, name) != getattr(format, name)]
-    options = ", ".join(f"{name}={getattr(suited, name)!r}" for name in wrong)
-    return [f"{sample.path} looks like Csv({options}); check the options of the format"] if wrong else []
+def _first(notes: Sequence[str]) -> list[str]:
+    """The first notes, and the number of the others."""
+    more = len(notes) - _MOST_NOTES
+    return [*notes[:_MOST_NOTES], *([f"and {more:,} more of the opened files"] if more > 0 else [])]
+
+
+def csv_notes(format: Csv, samples: Iterable[Sample | None]) -> list[str]:
+    """Notes about options that do not suit the files, one for each set of options."""
+    paths = dict[str, list[str]]()
+    for sample in samples:
+        suited = None if sample is None or binary_format(sample.head) else csv_format(sample)
+        if sample is None or suited is None:
+            continue
+        wrong = [name for name in _JUDGED if getattr(suited, name) != getattr(format, name)]
+        if wrong:
+            options = ", ".join(f"{name}={getattr(suited, name)!r}" for name in wrong)
+            paths.setdefault(options, []).append(sample.path)
+    return [
+        f"{of_files} like Csv({options}); check the options of the format"
+        for options, found in paths.items()
+        for of_files in [f"{found[0]} looks" if len(found) == 1 else f"{found[0]} and {len(found) - 1} more look"]
+    ]
 
 
 def column_notes(source: SourceDefinition, shown: Mapping[str, Sequence[str]]) -> list[str]:
@@ -93,6 +112,11 @@ def column_notes(source: SourceDefinition, shown: Mapping[str, Sequence[str]]) -
     first = next(iter(shown))
     wanted = list(shown[first]) if source.schema is None else source.schema.names
     known, whose = {name.lower() for name in wanted}, first if source.schema is None else "the declared schema"
+    outcome = (
+        'a run quarantines it; correct the file, or declare Schema(evolution="lenient")'
+        if source.evolution == "strict"
+        else "its rows have null there"
+    )
     notes = []
     for path, names in shown.items():
         own = {name.lower() for name in [*names, *path_values(path)]}
@@ -100,5 +124,5 @@ def column_notes(source: SourceDefinition, shown: Mapping[str, Sequence[str]]) -
         adds = [name for name in names if name.lower() not in known]
         if lacks:
             also = f", and has {names_text(adds)}" if adds else ""
-            notes.append(f"{path} lacks {names_text(lacks)} of {whose}{also}")
-    return notes[:_MOST_NOTES]
+            notes.append(f"{path} lacks {names_text(lacks)} of {whose}{also}: {outcome}")
+    return notes

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from actors.file_errors import ObjectChanged, ObjectVanished, UnreadableFile
 from actors.files import FileVersion
+from actors.formats.options import Csv
 from actors.formats.registry import BuiltIn, Format
 from actors.objects.object_store import ObjectStore
 from actors.reading.source_reader import SourceReader
@@ -19,7 +22,7 @@ from actors.settings import FetchSettings
 from actors.sources.path_filter import PathFilter
 from actors.sources.source import SourceDefinition
 from actors.sources.source_schema import SAMPLE_FILES
-from slackwater.planning.samples.found_format import found_format
+from slackwater.planning.samples.found_format import found_format, written_format
 from slackwater.planning.samples.sample import sample_of
 from slackwater.planning.shown_schema import listed_files, shown_schema
 from state.errors import SchemaError, SettingsError, UsageError
@@ -51,15 +54,19 @@ class ProposedSource:
     Args:
         source: the source, with the types of its columns.
         files: the listed files that match its pattern.
-        read: the rows that were read as a trial.
+        opened: the files that were opened as a trial.
+        read: the rows that were read of them.
         faults: the reasons of the bad records and unreadable files of the trial, one line each.
+        lacking: the columns that some of the opened files lack.
         keys: the columns that are named as keys, and that have another value in each row of the trial.
     """
 
     source: SourceDefinition
     files: int
+    opened: int
     read: int
     faults: tuple[str, ...]
+    lacking: tuple[str, ...]
     keys: tuple[str, ...]
 
 
@@ -90,18 +97,14 @@ def propose(location: Location, settings: FetchSettings = FetchSettings()) -> Pr
     kinds = _kinds(files)
     proposed = dict[tuple[str, str], ProposedSource]()
     for (directory, suffix), files in list(kinds.items())[:_MOST_KINDS]:
-        found = _format_of(store, files)
-        if isinstance(found, str):
-            others.append(found)
-            continue
-        made = _proposed(location, _pattern(directory, suffix), found, files, settings)
+        made = _proposed(location, _pattern(directory, suffix), _opened(store, files), files, settings)
         if isinstance(made, str):
             others.append(made)
         else:
             proposed[directory, suffix] = made
     if len(kinds) > _MOST_KINDS:
         others.append(f"{len(kinds) - _MOST_KINDS:,} more kinds of files: name a directory further below")
-    sources = sorted(_merged(proposed, kinds, settings), key=lambda each: -each.files)
+    sources = sorted(_merged(store, location, proposed, kinds, settings), key=lambda each: -each.files)
     return Proposal(_named(sources, location), tuple(others))
 
 
@@ -128,36 +131,86 @@ def _kinds(files: Iterable[FileVersion]) -> dict[tuple[str, str], list[FileVersi
     return kinds
 
 
-def _format_of(store: ObjectStore, files: Sequence[FileVersion]) -> BuiltIn | str:
-    """The format of the first file with content, or the reason why none has a format."""
-    reason = f"{files[0].path}: no file of its kind could be read"
-    for file in files[:SAMPLE_FILES]:
+class _Opened(NamedTuple):
+    """Some files of a kind.
+
+    Args:
+        format: the format of most of them; None if none of them can be read.
+        files: the files of this format.
+        faults: the path of each other file, and the reason.
+    """
+
+    format: BuiltIn | None
+    files: list[FileVersion]
+    faults: list[str]
+
+
+def _opened(store: ObjectStore, files: Sequence[FileVersion]) -> _Opened:
+    """Opens at most eight files, evenly spread over the names.
+
+    Args:
+        files: at least one file, in the order of names.
+    """
+    found, faults = list[tuple[FileVersion, BuiltIn]](), list[str]()
+    for file in _spread(files):
         sample = sample_of(store.open(file))
-        if sample is None:
-            continue
-        found = found_format(sample)
-        if not isinstance(found, str):
-            return found
-        reason = f"{file.path}: {found}"
-    return reason
+        format = f"{file.path}: it cannot be opened" if sample is None else found_format(sample)
+        if isinstance(format, str):
+            faults.append(format if sample is None else f"{file.path}: {format}")
+        else:
+            found.append((file, format))
+    if not found:
+        return _Opened(None, [], faults)
+    # The files of a format may differ in options that only a value shows, such as the form of dates.
+    dialect, _ = Counter(_dialect(format) for _, format in found).most_common(1)[0]
+    own = [(file, format) for file, format in found if _dialect(format) == dialect]
+    most, _ = Counter(format for _, format in own).most_common(1)[0]
+    faults += [
+        f"{file.path}: it looks like {written_format(format)}, and most files look like {written_format(most)}"
+        for file, format in found
+        if _dialect(format) != dialect
+    ]
+    return _Opened(most, [file for file, _ in own], faults)
+
+
+def _spread(files: Sequence[FileVersion]) -> list[FileVersion]:
+    if len(files) <= SAMPLE_FILES:
+        return list(files)
+    return [files[number * (len(files) - 1) // (SAMPLE_FILES - 1)] for number in range(SAMPLE_FILES)]
+
+
+def _dialect(format: Format) -> tuple[object, ...]:
+    """The options that decide whether two files are read by one source."""
+    if not isinstance(format, Csv):
+        return (type(format),)
+    return Csv, format.delimiter, format.skip_rows, format.comment, format.escape, format.encoding
 
 
 def _proposed(
-    location: Location, pattern: str, format: Format, files: Sequence[FileVersion], settings: FetchSettings
+    location: Location, pattern: str, opened: _Opened, files: Sequence[FileVersion], settings: FetchSettings
 ) -> ProposedSource | str:
-    source = SourceDefinition(name="files", location=location, format=format, pattern=pattern)
+    if opened.format is None:
+        return opened.faults[0]
+    source = SourceDefinition(name="files", location=location, format=opened.format, pattern=pattern)
     try:
-        shown = shown_schema(source, settings, files)
+        shown = shown_schema(source, settings, opened.files)
     except SchemaError as error:
-        return f"{files[0].path}: {error}"
+        return f"{opened.files[0].path}: {error}"
     schema = shown.schema
     if schema is None:
-        return next(iter(shown.faults), f"{files[0].path}: no file of its kind has a record")
+        return next(iter(shown.faults), f"{opened.files[0].path}: no file of its kind has a record")
     source = replace(source, schema=schema)
-    rows, more = _trial(SourceReader(source, schema, settings), schema, files[:SAMPLE_FILES])
+    rows, more = _trial(SourceReader(source, schema, settings), schema, opened.files)
     table = pa.concat_tables(each.table for each in rows) if rows else schema.empty_table()
-    keys = [name for name in schema.names if _OF_A_KEY.fullmatch(name) and _is_unique(table[name])]
-    return ProposedSource(source, len(files), table.num_rows, tuple(dict.fromkeys([*shown.faults, *more])), tuple(keys))
+    return ProposedSource(
+        source,
+        files=len(files),
+        opened=len(opened.files),
+        read=table.num_rows,
+        faults=tuple(dict.fromkeys([*opened.faults, *shown.faults, *more])),
+        lacking=tuple(dict.fromkeys(name for each in rows for name in each.missing)) if source.shows_columns else (),
+        keys=tuple(name for name in schema.names if _OF_A_KEY.fullmatch(name) and _is_unique(table[name])),
+    )
 
 
 def _trial(reader: SourceReader, schema: pa.Schema, files: Sequence[FileVersion]) -> tuple[list[Rows], list[str]]:
@@ -183,6 +236,8 @@ def _is_unique(column: pa.ChunkedArray) -> bool:
 
 
 def _merged(
+    store: ObjectStore,
+    location: Location,
     proposed: Mapping[tuple[str, str], ProposedSource],
     kinds: Mapping[tuple[str, str], list[FileVersion]],
     settings: FetchSettings,
@@ -192,13 +247,12 @@ def _merged(
     for suffix in dict.fromkeys(suffix for _, suffix in proposed):
         own = [each for (_, other), each in proposed.items() if other == suffix]
         files = [file for (_, other), those in kinds.items() if other == suffix for file in those]
-        columns = {(each.source.format, frozenset(_names_of(each.source.schema))) for each in own}
+        columns = {(_dialect(each.source.format), frozenset(_names_of(each.source.schema))) for each in own}
         if len(own) == 1 or len(columns) > 1:
             sources += own
             continue
-        first = own[0].source
-        made = _proposed(first.location, _pattern("", suffix), first.format, _mixed(kinds, suffix), settings)
-        sources.append(own[0] if isinstance(made, str) else replace(made, files=len(files)))
+        made = _proposed(location, _pattern("", suffix), _opened(store, _mixed(kinds, suffix)), files, settings)
+        sources.append(own[0] if isinstance(made, str) else made)
     return sources
 
 

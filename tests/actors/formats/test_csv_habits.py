@@ -288,7 +288,7 @@ def test_the_reason_names_the_option_that_helps(content: bytes, hint: str, tmp_p
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"delimiter": "||"}, r"Csv\(delimiter='\|\|': give exactly one character"),
+        ({"delimiter": "||"}, r"Csv\(delimiter='\|\|'\): give exactly one character"),
         ({"delimiter": None}, "exactly one"),
         ({"delimiter": "é"}, "printable ASCII"),
         ({"delimiter": "\n"}, "printable ASCII"),

@@ -143,6 +143,33 @@ def test_directories_with_the_same_columns_are_one_source(tmp_path: Path, monkey
     assert (source.pattern, source.schema.field("qty").type) == ("**/*.csv", pa.float64())
 
 
+def test_most_files_decide_the_format_and_the_others_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for number in range(3):
+        write(tmp_path / "in" / f"a{number}.csv", "id;n\n1;2\n3;4\n")
+    for number in range(6):
+        write(tmp_path / "in" / f"b{number}.csv", "id,n\n1,2\n3,4\n")
+    write(tmp_path / "in" / "c.csv", b"\x89PNG\r\n\x1a\n\x00")
+    ended = init(monkeypatch, "in")
+    assert ended.code == 0, ended.err
+    (source,) = made(tmp_path / "app.py").sources.values()
+    assert source.format == Csv() and source.schema == pa.schema([("id", pa.int64()), ("n", pa.int64())])
+    assert 'not read: a0.csv: it looks like sw.Csv(delimiter=";"), and most files look like' in ended.out
+    assert "not read: c.csv: it is a PNG image" in ended.out, "the opened files are spread over all names"
+    assert "10 files; 4 of them were opened as a trial, and 8 rows read" in (tmp_path / "app.py").read_text()
+
+
+def test_files_with_other_columns_make_a_lenient_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, column in (("a", "qty"), ("b", "qty"), ("c", "quantity")):
+        write(tmp_path / "in" / f"{name}.csv", f"store,{column}\nx,1\n")
+    ended = init(monkeypatch, "in")
+    (source,) = made(tmp_path / "app.py").sources.values()
+    assert source.evolution == "lenient" and source.schema is not None
+    assert source.schema.names == ["store", "qty", "quantity"]
+    assert 'some files lack quantity, qty: evolution="lenient" reads null for them' in ended.out
+
+
 def test_a_name_or_a_reason_of_a_file_is_never_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     directory, evil = '"""+exit(7)[x]', '\n"""\nraise SystemExit(7)\n'
@@ -182,7 +209,9 @@ def test_the_url_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (("raw", "--file", "no/app.py"), "no/app.py cannot be a module"),
         (("raw", "--name", "a b"), "pipeline 'a b' is not a valid name"),
         (("ftp://x",), "FTP"),
-        (("empty",), "it has no files yet"),
+        (("empty",), "it has no files yet; give a directory or URL with files"),
+        ((), "give the directory or URL of the files: slackwater init DIRECTORY"),
+        (("raw/a.csv",), "raw/a.csv is a file: give the directory that contains it"),
         (("nowhere",), "nowhere"),
         (("scans",), "a.png: it is a PNG image"),
     ],
