@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,9 +12,10 @@ import typer
 from slackwater.cli.application import command
 from slackwater.cli.terminal.output import Output
 from slackwater.status.text import shell_root
-from state.errors import UsageError
+from state.errors import SettingsError, UsageError
 from state.location import Location
 from state.removal.local_files import new_file
+from state.visible import visible
 
 if TYPE_CHECKING:
     from slackwater.planning.samples.proposal import ProposedSource
@@ -21,8 +23,8 @@ if TYPE_CHECKING:
 _MODULE = '''\
 """The pipeline: SQL views over files, kept up to date.
 
-    slackwater run {file}:pipeline --dry-run    plans the first run, and writes nothing
-    slackwater run {file}:pipeline              runs until Ctrl-C; the next run continues
+    slackwater run {target} --dry-run    plans the first run, and writes nothing
+    slackwater run {target}              runs until Ctrl-C; the next run continues
     slackwater sql {shell_root} "SELECT * FROM {view}"
 """
 
@@ -62,6 +64,8 @@ def init(
     """Write the module of a pipeline for existing files: their format, options, types and patterns."""
     from actors.settings import FetchSettings
     from slackwater.pipeline import Pipeline
+    from slackwater.places.overlap_table import require_apart
+    from slackwater.places.pipeline_places import pipeline_places
     from slackwater.planning.samples.found_format import literal
     from slackwater.planning.samples.proposal import identifier, location_of, propose
 
@@ -77,6 +81,10 @@ def init(
     if not proposal.sources:
         reasons = "; ".join(proposal.others) or "it has no files yet; give a directory or URL with files"
         raise UsageError(f"no source is proposed for {location.url}: {reasons}")
+    # The URL of a `Location` has no credentials; a local path stays as given.
+    url = url if location.is_local else location.url
+    place = Location(root)
+    root = root if place.is_local else place.url
     name = name or identifier(Path.cwd().name)
     first = proposal.sources[0].source.name
     view, query = "first_view", query or f"SELECT count(*) AS n FROM {first}"
@@ -85,10 +93,15 @@ def init(
         made = each.source
         pipeline.source(made.name, url, format=made.format, pattern=made.pattern, schema=made.schema)
     pipeline.view(view, query)
+    try:
+        require_apart(pipeline_places(place, pipeline.sources.values()))
+    except SettingsError as error:
+        raise UsageError(f"{error} (--root gives the place of the root)") from None
+    target = shlex.quote(f"{file}:pipeline")
     module = _MODULE.format(
         name=literal(name),
-        file=file,
-        shell_root=shell_root(Location(root)).replace("\\", "\\\\").replace('"""', "'''"),
+        target=_in_docstring(target),
+        shell_root=_in_docstring(shell_root(place)),
         root=literal(root),
         sources="\n".join(_source(each, url) for each in proposal.sources),
         view=view,
@@ -109,17 +122,19 @@ def init(
     for other in proposal.others:
         output.text(f"left out: {other}")
     output.text(f"{file} is written: read it, and change it.  Next:")
-    output.text(f"    slackwater run {file}:pipeline --dry-run")
+    output.text(f"    slackwater run {target} --dry-run")
 
 
 def _source(proposed: ProposedSource, url: str) -> str:
     """The declaration of a source, as Python."""
+    import pyarrow as pa
+
     from actors.schemas.ddl import format_schema
     from slackwater.planning.samples.found_format import literal, written_format
 
     source = proposed.source
     assert source.schema is not None
-    columns = [format_schema(source.schema.empty_table().select([name]).schema) for name in source.schema.names]
+    columns = [format_schema(pa.schema([field])) for field in source.schema]
     one_line = literal(", ".join(columns))
     lines = "".join(f"\n        {literal(column + ', ' * (column != columns[-1]))}" for column in columns)
     schema = one_line if len(one_line) < _WIDTH else f"({lines}\n    )"
@@ -165,3 +180,8 @@ def _comment(text: str) -> list[str]:
     """The lines of a comment; text of a file may have any character."""
     printable = "".join(each if each.isprintable() else " " for each in text)
     return textwrap.wrap(" ".join(printable.split()), _WIDTH, initial_indent="# ", subsequent_indent="#   ")
+
+
+def _in_docstring(text: str) -> str:
+    """A text as a part of a docstring."""
+    return visible(text).replace("\\", "\\\\").replace('"', '\\"')

@@ -11,6 +11,7 @@ from actors.formats.registry import BuiltIn, Format
 from actors.formats.signatures import binary_format, json_format, markup_format
 from slackwater.planning.samples.csv_format import csv_format
 from slackwater.planning.samples.sample import Sample
+from state.visible import visible_json
 
 _BINARY: dict[str, BuiltIn] = {"Parquet": Parquet(), "Avro": Avro(), "ORC": Orc()}
 _TEXT_NAMES = (".txt", ".log")
@@ -58,5 +59,8 @@ def written_format(format: Format) -> str:
 
 
 def literal(value: object) -> str:
-    """A value as a literal of Python: JSON has the same texts, with double quotes."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+    """A value as a literal of Python: JSON has the same texts, with double quotes.
+
+    Invisible characters are escaped, so that the module shows what it does.
+    """
+    return visible_json(json.dumps(value, ensure_ascii=False)) if isinstance(value, str) else repr(value)

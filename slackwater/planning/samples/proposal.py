@@ -27,6 +27,7 @@ from slackwater.planning.samples.sample import sample_of
 from slackwater.planning.shown_schema import listed_files, shown_schema
 from state.errors import SchemaError, SettingsError, UsageError
 from state.location import Location
+from state.places.table_signs import TableSign, table_signs
 
 _MOST_NAMES = 10_000
 _MOST_KINDS = 20
@@ -93,6 +94,8 @@ def propose(location: Location, settings: FetchSettings = FetchSettings()) -> Pr
         StorageError, UsageError: the URL cannot be listed.
     """
     store = ObjectStore(location, requests=settings.requests, max_attempts=settings.max_attempts)
+    if (above := store.enclosing_table()) is not None:
+        return Proposal((), (f"it is in {above}",))
     files, others = _names(store)
     kinds = _kinds(files)
     proposed = dict[tuple[str, str], ProposedSource]()
@@ -109,14 +112,19 @@ def propose(location: Location, settings: FetchSettings = FetchSettings()) -> Pr
 
 
 def _names(store: ObjectStore) -> tuple[list[FileVersion], list[str]]:
-    """The first files, and the names that a listing leaves out, each with its reason."""
-    files, skipped, hidden = list[FileVersion](), list[str](), PathFilter()
+    """The first files, and the names and tables that are left out, each with its reason."""
+    files, skipped, hidden, tables = list[FileVersion](), list[str](), PathFilter(), dict[str, TableSign]()
     for page in store.list_pages():
         skipped += [f"{each.path}: {each.reason}" for each in page.skipped]
+        for paths in page.table["path"].chunks:
+            tables |= {sign.directory: sign for sign in table_signs(paths)}
         files += [file for batch in page.table.to_batches() for file in listed_files("", hidden.taken(batch))]
         if len(files) >= _MOST_NAMES:
             break
-    return files, skipped[:_MOST_KINDS]
+    inside = tuple(f"{directory}/" if directory else "" for directory in tables)
+    others = [f"{sign.directory or '.'}: it is {sign.kind}: read {sign.instead}" for sign in tables.values()]
+    apart = [file for file in files if not file.path.startswith(inside)]
+    return apart, others[:_MOST_KINDS] + skipped[:_MOST_KINDS]
 
 
 def _kinds(files: Iterable[FileVersion]) -> dict[tuple[str, str], list[FileVersion]]:

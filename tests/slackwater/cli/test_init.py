@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import io
+import shlex
 import sys
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,7 +19,10 @@ from actors.rows import Offset
 from actors.settings import FetchSettings
 from slackwater.cli.target import load_pipeline
 from slackwater.pipeline import Pipeline
+from slackwater.planning.samples.proposal import propose
 from slackwater.planning.shown_schema import listed_files
+from state.location import Location
+from state.visible import visible
 from tests.slackwater.cli.called_command import slackwater
 from tests.slackwater.cli.command import Ended
 
@@ -231,3 +236,76 @@ def test_a_wrong_argument_writes_nothing(
     )
     assert sorted(tmp_path.iterdir()) == before
     assert (tmp_path / "there.py").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ['f"""\nraise SystemExit(7)\n"""', "back\\x", "a b{name}"])
+def test_the_name_of_the_module_is_never_code(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "raw" / "a.csv", _ORDERS)
+    ended = init(monkeypatch, "raw", "--file", f"{name}.py")
+    assert ended.code == 0, ended.err
+    assert [*made(tmp_path / f"{name}.py").sources] == ["raw"]
+    assert f"slackwater run {visible(shlex.quote(f'{name}.py:pipeline'))} --dry-run" in ended.out
+
+
+def test_invisible_characters_are_written_as_escapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "in" / "a\u202eb" / "a.csv", "id,a\u2028b\n1,2\n")
+    query = "SELECT '\u202e\udc85' AS a, count(*) AS n FROM a_b"
+    ended = init(monkeypatch, "in", "--query", query)
+    assert ended.code == 0, ended.err
+    assert not {"\u202e", "\u2028"} & set((tmp_path / "app.py").read_text())
+    pipeline = made(tmp_path / "app.py")
+    assert pipeline.views["first_view"].query == query
+    (source,) = pipeline.sources.values()
+    assert source.path_filter.accepts("a\u202eb/a.csv") and source.schema is not None
+    assert source.schema.names == ["id", "a\u2028b"]
+
+
+def test_credentials_in_a_url_are_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "lake" / "a.csv", _ORDERS)
+    local = propose(Location(str(tmp_path / "lake")))
+    monkeypatch.setattr("slackwater.planning.samples.proposal.propose", lambda location, settings: local)
+    urls = "s3://user:hidden@lake/raw?sig=hidden", "--root", "s3://user:hidden@lake/p?sig=hidden"
+    ended = init(monkeypatch, *urls)
+    assert ended.code == 0, ended.err
+    assert "hidden" not in (tmp_path / "app.py").read_text() + ended.out
+    pipeline = made(tmp_path / "app.py")
+    assert (pipeline.root.url, pipeline.sources["lake"].location.url) == ("s3://lake/p", "s3://lake/raw")
+
+
+def test_a_root_among_the_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "raw" / "a.csv", _ORDERS)
+    monkeypatch.chdir(tmp_path / "raw")
+    ended = init(monkeypatch, ".")
+    assert ended.code == 2 and "would read the files of the root as data" in ended.err and "--root" in ended.err
+    assert not Path("app.py").exists()
+    assert init(monkeypatch, ".", "--root", "../root").code == 0
+
+
+@pytest.mark.parametrize("below", ["", "/deeper"])
+def test_a_table_is_left_out(below: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "in" / "plain" / "a.csv", _ORDERS)
+    table = tmp_path / "in" / "table"
+    write(table / "deeper" / "a.csv", _ORDERS)
+    write(table / "_delta_log" / f"{0:020}.json", "{}\n")
+    ended = init(monkeypatch, "in")
+    assert ended.code == 0, ended.err
+    assert "left out: table: it is a Delta table: read " in ended.out
+    assert [*made(tmp_path / "app.py").sources] == ["plain"]
+    ended = init(monkeypatch, f"in/table{below}", "--file", "table.py")
+    assert ended.code == 2 and "a Delta table" in ended.err
+    assert not (tmp_path / "table.py").exists()
+
+
+def test_many_columns_are_written_in_linear_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = [f"c{number}" for number in range(10_000)]
+    write(tmp_path / "raw" / "a.csv", f"{','.join(names)}\n{','.join('1' for _ in names)}\n")
+    began = time.process_time()
+    assert init(monkeypatch, "raw").code == 0
+    assert time.process_time() - began < 40  # a table of all columns for each column took minutes
+    source = made(tmp_path / "app.py").sources["raw"]
+    assert source.schema is not None and source.schema.names == names
