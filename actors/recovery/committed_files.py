@@ -122,12 +122,16 @@ def _finished(source: str, counts: pa.Table, queue: pa.Table, changes_ignored: i
     own = {row["status"]: row for row in counts.to_pylist() if row["source"] == source}
     queue = queue.filter(pc.equal(queue["source"], source))
     files = {status: row["files"] for status, row in own.items()}
-    rows = sum(row["rows_read"] for status, row in own.items() if status not in REMOVED_STATUSES)
+    kept = [row for status, row in own.items() if status not in REMOVED_STATUSES]
+    # An offset counts the bad records before it, too.
+    bad = sum(row["rows_bad"] or 0 for row in kept) + int(pc.sum(queue["rows_bad"]).as_py() or 0)
+    records = sum(row["rows_read"] for row in kept) + int(pc.sum(queue["row_offset"]).as_py() or 0)
     return SourceProgress(
         done=files.get("done", 0),
         quarantined=files.get("quarantined", 0),
         vanished=files.get("vanished", 0),
-        rows=rows + int(pc.sum(queue["row_offset"]).as_py() or 0),
+        rows=records - bad,
+        rows_bad=bad,
         bytes=sum(row["bytes_read"] for row in own.values()),
         changes_ignored=changes_ignored,
     )

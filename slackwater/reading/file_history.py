@@ -37,6 +37,7 @@ FileHistoryStatus: TypeAlias = (
 _BACK = "It is back, and is read again: its rows come into the views when all of it is read."
 _FIND = "`slackwater files` and the search of `slackwater ui` show its files"
 _IN_PLACE = "It is read again, and its rows of now come in place of these when that is done."
+_OF_A_LISTED_NAME = ("skipped", "too_old", "absent", "unknown")
 HISTORY_EPOCHS = ("listed_epoch", "first_epoch", "done_epoch", "changed_epoch", "deleted_epoch", "removed_epoch")
 
 
@@ -124,7 +125,11 @@ def file_history(
         or _of_unlisted(candidate, root, SourceDiscovery.read(candidate.source.name, store, owner), now)
         for candidate in candidates
     ]
-    return next((history for history in histories if history.status == "not_listed"), histories[0])
+    # A source whose pattern has the name knows more of it than a source that never lists it.
+    preferred = ("not_listed",), _OF_A_LISTED_NAME
+    return next(
+        (history for statuses in preferred for history in histories if history.status in statuses), histories[0]
+    )
 
 
 def _candidates(path: str, catalog: Catalog) -> list[_Candidate]:

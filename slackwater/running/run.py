@@ -241,7 +241,7 @@ class Run(RunMethods):
             bytes=state.totals.bytes,
             requests=sum(source.requests for source in sources.values()),
             seconds=self._control.seconds,
-            quarantined=sum(source.quarantined for source in sources.values()),
+            quarantined=sum(max(0, source.quarantined - source.before.quarantined) for source in sources.values()),
             recoveries=self._control.recoveries,
             notes=tuple(self._notes(state, sources)),
             publications=self._control.published,

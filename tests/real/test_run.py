@@ -182,6 +182,9 @@ def test_a_bad_file_is_quarantined_with_its_reason_and_the_others_go_on(tmp_path
     assert "user" in bad["2-other.parquet"] and all(bad.values())
     assert "quarantined" in store.ledger.why(str(tmp_path / "in" / "0-bad.parquet")).text
     assert totals(tmp_path / "root") == expected(events(0))
+    report = local(tmp_path).run(until="caught_up")
+    assert report.quarantined == 0, "the report counts the files of its own run"
+    assert "2 files quarantined" in " ".join(report.notes), "the notes show the state of the root"
 
 
 @pytest.mark.more
@@ -194,6 +197,11 @@ def test_a_csv_value_that_does_not_fit_is_named_with_its_row(tmp_path: Path) -> 
     (bad,) = sw.open(tmp_path / "root").ledger.quarantine().to_pylist()
     assert bad["path"].endswith("2.csv") and (bad["row"], bad["raw"]) == (1, b"2,many") and "amount" in bad["reason"]
     assert totals(tmp_path / "root") == {1: (2, 3.0), 2: (1, 2.5)}
+    write(tmp_path / "in", "3.csv", b"user,amount\n3,1.5\n")
+    with local(tmp_path, format="csv").start() as run:
+        run.wait(until="caught_up")
+        source = run.status().sources["events"]
+    assert (source.rows, source.rows_bad) == (4, 1), "a later run continues the counts of the source"
 
 
 @pytest.mark.more

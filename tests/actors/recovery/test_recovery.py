@@ -145,12 +145,12 @@ def test_what_the_ledger_says_of_each_source_is_counted(tmp_path: Path) -> None:
     made = definition(tmp_path, "s", "t")
     commit(
         made,
-        (FileProgress(file("done"), listed_epoch=3, row_offset=9, bytes_read=5), Ending("done")),
+        (FileProgress(file("done"), listed_epoch=3, row_offset=9, rows_bad=1, bytes_read=5), Ending("done")),
         (FileProgress(file("bad"), listed_epoch=3, row_offset=2), Ending("quarantined", "bad")),
-        (FileProgress(file("half"), listed_epoch=3, first_epoch=4, row_offset=7), None),
+        (FileProgress(file("half"), listed_epoch=3, first_epoch=4, row_offset=7, rows_bad=2), None),
     )
     assert recover(made).finished == {
-        "s": SourceProgress(done=1, quarantined=1, rows=18, bytes=5),
+        "s": SourceProgress(done=1, quarantined=1, rows=15, rows_bad=3, bytes=5),
         "t": SourceProgress(),
     }
 

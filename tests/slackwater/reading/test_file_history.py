@@ -204,6 +204,18 @@ def test_an_object_from_before_the_sources_time_is_too_old(written: WrittenRoot)
     )
 
 
+def test_the_source_whose_pattern_has_the_name_answers(written: WrittenRoot) -> None:
+    state = LanceStateStore.open(written.root, ManualClock())
+    catalog = Catalog.of(state.scan("catalog"))
+    flights = catalog.sources["flights"]
+    other = replace(flights, name="exports", definition=flights.definition.replace("**/*.csv", "exports/**"))
+    # The order of the sources does not decide.
+    for sources in ({"exports": other, "flights": flights}, {"flights": flights, "exports": other}):
+        several = replace(catalog, sources=sources)
+        history = file_history(f"{written.raw.url}/day=9/none.csv", written.root, state, several, None, START)
+        assert (history.source, history.status) == ("flights", "absent")
+
+
 def test_a_source_that_is_gone_makes_nothing_up(store: Store, written: WrittenRoot) -> None:
     shutil.rmtree(written.raw.path)
     assert store.ledger.why("day=3/unseen.csv").status == "absent"

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from slackwater.cli.terminal.edge import error_line, exit_code, reports_errors
@@ -13,6 +18,9 @@ from state.errors import (
     SlackwaterError,
     StoreNotFoundError,
 )
+from state.location import Location
+from tests.repository import REPOSITORY
+from tests.slackwater.reading.written_root import write_root
 
 
 @pytest.mark.parametrize(
@@ -57,3 +65,14 @@ def test_secrets_in_errors_and_tracebacks_are_masked(capsys: pytest.CaptureFixtu
     shown = capsys.readouterr()
     assert "Traceback" in shown.err and "error: GET http://***@host/x" in shown.err
     assert "hunter2" not in shown.err + shown.out
+
+
+def test_a_reader_that_closes_the_pipe_ends_a_table_without_failure(tmp_path: Path) -> None:
+    written = write_root(Location(str(tmp_path / "root")), Location(str(tmp_path / "raw")))
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "slackwater", "status", str(written.root.path)]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    ended = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, env=environment, check=False)
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (0, b"")
