@@ -135,7 +135,7 @@ class Materializer:
         self._stored = StoredSources(root)
         self._catalyst = Catalyst(spark)
         self._queries, self._operators = LeafQueries(self._catalyst), Operators()
-        self._tidying_s = 0.0
+        self._tidying_s, self._planned_queries = 0.0, 0
         self._tier, self._commits = MemoryTier(join_memory_bytes), LaterCommits()
         self._before = RowsBefore(self._opened, self._log, self._tier)
         self._incremental = IncrementalViews(self._catalyst, root)
@@ -268,7 +268,7 @@ class Materializer:
             RunFailedError: the rows of a source cannot be handed over, jobs were cancelled or lost their executors, or
                 rows lack columns that a view needs.
         """
-        times = WorkTimes(self._clock)
+        times, planned_before = WorkTimes(self._clock), self._catalyst.query_count.total
         self._tier.begin_epoch()
         self._watermarks.update(watermarks)
         with_rows = {source: filled for source, each in blocks.items() if (filled := [b for b in each if b.rows])}
@@ -284,7 +284,10 @@ class Materializer:
                 partial(self._end_commits, times),
             )
         self._tidying_s = _TIDYING_SHARE * times.seconds
-        return replace(done, work=times.spans, late=tuple(self._incremental.take_late()))
+        planned = self._catalyst.query_count.total - planned_before
+        self._planned_queries += planned
+        late = tuple(self._incremental.take_late())
+        return replace(done, work=times.spans, late=late, planned_queries=planned)
 
     def has_news(self, watermarks: Mapping[str, int] = MappingProxyType({})) -> bool:
         """Whether the next epoch changes which views there are, closes windows or lets rows expire, even without rows.
@@ -394,8 +397,8 @@ class Materializer:
 
     @property
     def counts(self) -> MaterializerCounts:
-        """The counts since the start, see `IndexAudit`."""
-        return MaterializerCounts(rebuilt_indexes=self._audit.rebuilt)
+        """The counts since the start, see `IndexAudit` and `QueryCount`."""
+        return MaterializerCounts(rebuilt_indexes=self._audit.rebuilt, planned_queries=self._planned_queries)
 
     def close(self) -> None:
         """Ends the threads; the session is the caller's."""

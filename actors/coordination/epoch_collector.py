@@ -170,6 +170,7 @@ class EpochCollector:
                 complete_s=now_s - epoch.injected_s,
                 work_s=materialized.work_s,
                 work=materialized.work,
+                planned_queries=materialized.planned_queries,
             ),
             views=materialized.views or {},
             changed_views=materialized.changed_views,

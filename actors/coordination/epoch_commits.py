@@ -87,7 +87,8 @@ class EpochCommits:
         if not epoch.delta.is_empty or views != self._views:
             self._under_way, self._since_s = epoch, now_s
             corrected = tuple(each for report in epoch.reports.values() for each in report.corrected)
-            trace = EpochTrace.of(epoch.times.spans(), self._commit_before).to_json()
+            times = epoch.times
+            trace = EpochTrace.of(times.spans(), self._commit_before, times.planned_queries).to_json()
             instructions.append(
                 Commit(epoch.epoch, epoch.delta, views, epoch.counts, epoch.seconds, corrected, trace, published)
             )

@@ -30,6 +30,7 @@ class EpochTimes:
         complete_s: the turn of its commit had come.
         work_s: the materializer's time with the epoch, by its own clock.
         work: its spans in that time; `start_s` counts from its begin.
+        planned_queries: queries that Spark planned in that time.
     """
 
     opened_s: float
@@ -39,6 +40,7 @@ class EpochTimes:
     complete_s: float
     work_s: float = 0.0
     work: Sequence[Span] = ()
+    planned_queries: int = 0
 
     def spans(self) -> list[Span]:
         """The phases up to the commit, and the parts of each."""

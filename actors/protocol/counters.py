@@ -215,6 +215,7 @@ class MaterializerCounts:
     Args:
         rebuilt_indexes: view, or rows of a source, → the number of its indexes that differed from the rows in this
             attempt, and were rebuilt or dropped.
+        planned_queries: queries that Spark analysed or planned during the epochs of this attempt.
     """
 
     rebuilt_indexes: Mapping[str, int] = counted(
@@ -222,5 +223,11 @@ class MaterializerCounts:
         "Indexes that differed from their rows, and were rebuilt or dropped.",
         default_factory=dict,
         metric=("indexes_rebuilt", "view"),
+        restarts=True,
+    )
+    planned_queries: int = counted(
+        "queries",
+        "Queries that Spark analysed or planned during epochs: none once each view has its plan.",
+        metric=("planned_queries",),
         restarts=True,
     )

@@ -54,6 +54,7 @@ class CollectReport:
         expectations: the materializer's: view → its expectations if they change with it; None if it has none any more.
         work_s: the materializer's: seconds that it had the epoch.
         work: the materializer's: its spans in these seconds; `start_s` counts from their begin.
+        planned_queries: the materializer's: queries that Spark planned in these seconds.
     """
 
     actor: str
@@ -75,6 +76,7 @@ class CollectReport:
     expectations: Mapping[str, ViewExpectations | None] = field(default_factory=dict)
     work_s: float = 0.0
     work: tuple[Span, ...] = ()
+    planned_queries: int = 0
 
 
 @dataclass(frozen=True)

@@ -445,6 +445,7 @@ class MaterializerLoop:
             expectations=expectations,
             work_s=times.seconds,
             work=(*times.spans, *(replace(span, start_s=began_s + span.start_s) for span in done.work)),
+            planned_queries=done.planned_queries,
         )
 
     def _counted(

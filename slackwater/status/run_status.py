@@ -314,7 +314,7 @@ class MaintainedStatus(MaterializerCounts):
         views: the maintained views by name.
         backfills: the views by name that are not complete, and not shown yet.
         in_memory: the rows of internal views in memory, by the path of the dataset below the root.
-        rebuilt_indexes: see `MaterializerCounts`.
+        rebuilt_indexes, planned_queries: see `MaterializerCounts`.
     """
 
     views: Mapping[str, ViewStatus] = field(default_factory=dict)
@@ -336,6 +336,7 @@ class RunStatus(MaintainedStatus):
         in_memory: the rows of internal views in memory, by the path of the dataset below the root.
         rebuilt_indexes: view, or rows of a source, → the number of its indexes that differed from the rows in this
             attempt, and were rebuilt or dropped.
+        planned_queries: queries that Spark analysed or planned during the epochs of this attempt.
         spark: the state of the Spark application; empty if no run reports it.
         message: the present waiting or recovery, in words; empty without one.
         caught_up: every object of a listing that began after the start is finished and committed.

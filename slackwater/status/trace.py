@@ -27,6 +27,7 @@ class Trace:
         spans: in the order of the phases, each phase before its parts; times are seconds from the injection of the
             barrier, so the fetch phase begins below 0.
         left_out: phase → number of its shorter spans that are not in `spans`.
+        planned_queries: queries that Spark analysed or planned for it; 0 once each view has its plan.
         commit_s: seconds of the commit; None if they are not known.  The record of the next epoch has them, and before
             it the process that runs the pipeline.
     """
@@ -39,6 +40,7 @@ class Trace:
     requests: int
     spans: tuple[Span, ...]
     left_out: Mapping[str, int]
+    planned_queries: int
     commit_s: float | None
 
     @property
@@ -66,6 +68,7 @@ class Trace:
             requests=counts.requests,
             spans=spans,
             left_out=trace.left_out,
+            planned_queries=trace.planned_queries,
             commit_s=commit_s,
         )
 

@@ -94,6 +94,7 @@ class EpochViews:
         work: duration of each piece of work; times count from the start of the epoch's work.
         stopped: the views that are maintained no longer, by name.
         late: the late rows of the epoch.
+        planned_queries: queries that Spark analysed or planned meanwhile, in all threads of its JVM.
     """
 
     views: Mapping[str, ViewVersion]
@@ -102,6 +103,7 @@ class EpochViews:
     work: tuple[Span, ...]
     stopped: Mapping[str, Stopped] = field(default_factory=dict)
     late: tuple[LateRows, ...] = ()
+    planned_queries: int = 0
 
     def catalog(self, known: Mapping[str, CatalogView]) -> dict[str, CatalogView]:
         """The views of the catalog after the epoch.

@@ -84,14 +84,18 @@ class EpochTrace:
         left_out: phase → the number of shorter spans that are not kept.
         commit_before: the epoch committed before this one, and the duration of that commit in seconds: a commit cannot
             contain its own duration.  None for the first epoch of an attempt.
+        planned_queries: queries that Spark analysed or planned during the work on the views.
     """
 
     spans: tuple[Span, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     commit_before: tuple[int, float] | None = None
+    planned_queries: int = 0
 
     @classmethod
-    def of(cls, spans: Iterable[Span], commit_before: tuple[int, float] | None = None) -> EpochTrace:
+    def of(
+        cls, spans: Iterable[Span], commit_before: tuple[int, float] | None = None, planned_queries: int = 0
+    ) -> EpochTrace:
         """Keeps every phase and its 16 longest parts: the size does not grow with actors and views."""
         kept: list[Span] = []
         left_out: dict[str, int] = {}
@@ -104,7 +108,7 @@ class EpochTrace:
                 left_out[phase] = len(parts) - _KEPT
             kept += (span for span in each if not span.name)
             kept += sorted(parts[:_KEPT], key=lambda span: (span.start_s, span.name))
-        return cls(tuple(kept), left_out, commit_before)
+        return cls(tuple(kept), left_out, commit_before, planned_queries)
 
     def to_json(self) -> str:
         """The trace as compact JSON; empty optional fields are omitted."""
@@ -117,6 +121,7 @@ class EpochTrace:
             **({"hot": hot} if hot else {}),
             **({"left_out": dict(self.left_out)} if self.left_out else {}),
             **({"commit_before": [str(before[0]), round(before[1], _DIGITS)]} if before else {}),
+            **({"planned_queries": self.planned_queries} if self.planned_queries else {}),
         }
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
@@ -135,4 +140,5 @@ class EpochTrace:
             spans=tuple(spans),
             left_out=document.get("left_out", {}),
             commit_before=(int(before[0]), before[1]) if before else None,
+            planned_queries=document.get("planned_queries", 0),
         )

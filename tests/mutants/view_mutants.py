@@ -1441,6 +1441,12 @@ VIEW_MUTANTS = (
         "test_an_aggregation_over_an_aggregation_goes_on_with_both_under_other_names",
     ),
     Mutant(
+        "the queries that Spark plans in an epoch are not counted",
+        "spark_bridge/materializer.py",
+        (("late=late, planned_queries=planned)", "late=late)"),),
+        shown_by="tests/spark_bridge/operators/test_planned_queries.py",
+    ),
+    Mutant(
         "rows over internal views have the present names of these in their origins",
         "spark_bridge/maintenance/derived_rows.py",
         (("origins=tuple(version.noted.get(_ORIGINS, ()))", "origins=()"),),

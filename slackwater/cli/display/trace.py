@@ -58,6 +58,8 @@ def print_trace(trace: Trace, output: Output) -> None:
         output.rows(rows, (*_COLUMNS, *costs, *hot))
     for phase, count in trace.left_out.items():
         output.text(f"{phase}: {count:,} shorter ones are not shown")
+    if trace.planned_queries:
+        output.text(f"spark: planned queries: {trace.planned_queries:,}")
 
 
 def _end(trace: Trace) -> str:

@@ -14,6 +14,7 @@ from spark_bridge.engine.catalyst.leaf_plans import LeafPlans
 from spark_bridge.engine.catalyst.logical_plans import LogicalPlans
 from spark_bridge.engine.catalyst.physical_plans import PhysicalPlans
 from spark_bridge.engine.catalyst.queries import Queries
+from spark_bridge.engine.catalyst.query_count import QueryCount
 from spark_bridge.engine.catalyst.scala import Scala
 from spark_bridge.engine.catalyst.schemas import Schemas
 from spark_bridge.engine.catalyst.trees import Trees
@@ -36,6 +37,7 @@ class Catalyst:
         rows: builds leaves.
         queries: parses and analyses queries, and turns plans into DataFrames.
         physical: makes and runs physical plans.
+        query_count: counts the queries that Spark plans.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -49,6 +51,7 @@ class Catalyst:
         self.rows = LeafPlans(spark, self.scala, self.trees, self.schemas, self.expressions, self.plans)
         self.queries = Queries(spark, self.scala)
         self.physical = PhysicalPlans(spark, self.scala, self.queries, self.expressions)
+        self.query_count = QueryCount(self.scala)
         self._others: dict[int, Catalyst] = {}
 
     def of_session_with(self, shuffle_partitions: int) -> Catalyst:

@@ -15,8 +15,8 @@ def spans(phase: Phase, count: int) -> list[Span]:
 
 def test_a_trace_comes_back_from_its_text() -> None:
     hot = Span("spark", "v", 0.0, 0.5, WorkCost(found=20_000), HotKey("customer=17", 20_000))
-    trace = EpochTrace.of([*spans("spark", 3), hot, *spans("align", 20)], (7 << 57, 0.25))
-    assert hot in trace.spans
+    trace = EpochTrace.of([*spans("spark", 3), hot, *spans("align", 20)], (7 << 57, 0.25), 3)
+    assert hot in trace.spans and trace.planned_queries == 3
     assert trace.left_out == {"align": 4} and trace.commit_before == (7 << 57, 0.25)
     assert EpochTrace.of_json(trace.to_json()) == trace
     assert EpochTrace.of_json(EpochTrace().to_json()) == EpochTrace()

@@ -45,6 +45,7 @@ STATUS = RunStatus(
     ),
     after_commit=(AfterCommitStatus("flights", "delete", handled=4, failed=1),),
     rebuilt_indexes={"top": 1},
+    planned_queries=5,
 )
 TRACE = EpochTrace.of(SPANS)
 

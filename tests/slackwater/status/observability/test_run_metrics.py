@@ -129,6 +129,11 @@ def test_indexes_that_were_wrong_are_counted_over_all_attempts() -> None:
     assert published(*attempts, STATUS).values["slackwater_indexes_rebuilt_total"] == {("top",): 3}
 
 
+def test_queries_that_spark_planned_are_counted_over_all_attempts() -> None:
+    attempts = [replace(STATUS, planned_queries=count) for count in (7, 9, 4)]
+    assert published(*attempts).values["slackwater_planned_queries_total"] == {(): 13}
+
+
 def test_watermarks_and_windows_of_event_time_are_shown() -> None:
     closing = replace(STATUS.views["by_carrier"], open_groups=12, late_rows=3)
     seen = replace(STATUS, sources={"flights": replace(SOURCE, watermark=START)}, views={"by_carrier": closing})
