@@ -251,7 +251,7 @@ class Pipeline:
             name: the name of the table in views.
             data: an Arrow table, a pandas, polars or Spark frame, or a list of dicts, of at most 256 MB, whose rows are
                 stored at the root when the pipeline starts; or a URL or local path as in `source`, whose files are
-                read.  A frame that differs from that of the last start replaces the rows; `Run.replace_table` and
+                read.  A frame that differs from the frame of the last start replaces the rows; `Run.replace_table` and
                 `slackwater replace-table` do so in between, and hold until the declaration changes.
             format: of the files, as in `source`.
             pattern: of the files; all of them may go at once, and leave the views.
@@ -345,7 +345,7 @@ class Pipeline:
 
         A function has the name of its view, and its parameters are sources: Spark DataFrames in, a Spark DataFrame
         out.  It is called once per start, with empty frames.  A view that is declared after its sources were read gets
-        the earlier rows by a backfill, beside the other views, and is shown when it is complete.
+        the earlier rows by a backfill while the other views continue, and is shown when it is complete.
 
         Args:
             name_or_function: the name, or the function; neither for a decorator with options.
@@ -410,7 +410,7 @@ class Pipeline:
         return run_in_foreground(partial(self.start, takeover=takeover), until)
 
     def start(self, *, takeover: bool = False) -> Run:
-        """Runs in the background.  Arguments and errors as `run`; those of the run itself are raised by `Run.wait`."""
+        """Runs in the background.  Arguments and errors as `run`; errors of the run itself are raised by `Run.wait`."""
         configure_default()
         definition = self._definition()
         publications = self._publications()
@@ -477,7 +477,7 @@ class Pipeline:
         return explain(self._recorded_definition(), tuple(self._views.values()), self.settings.spark, self._clock)
 
     def explain_change(self, name: str) -> DefinitionChange:
-        """Compares a declared view with the stored view of its name, and says what a run would keep and compute.
+        """Compares a declared view with the stored view of its name: the parts that a run would keep, and compute.
 
         The views are analysed by the SparkSession of this process, or a local one.  Nothing is written.
 
@@ -499,7 +499,7 @@ class Pipeline:
     def dry_run(
         self, *, prices: Prices | None = None, on_sources: Callable[[DryRun], None] = lambda found: None
     ) -> DryRun:
-        """Plans a run: its files, requests and cost.  Writes nothing, and works beside a running pipeline.
+        """Plans a run: its files, requests and cost.  Writes nothing, and works during a run of the pipeline.
 
         Each source is listed once; the first files of a source without a schema are read, and a footer of one with
         large Parquet files.  The views are analysed by the SparkSession of this process, or a local one.

@@ -193,7 +193,7 @@ def _change_tag(root: Location, tag: str, epoch: int | None, timeout_s: float) -
 
 
 def _definitions(root: Location, place: Location, epoch: int) -> Delta:
-    """Copies the static tables that stand below the root, and returns their definitions at the branch."""
+    """Copies the static tables that are stored below the root, and returns their definitions at the branch."""
     store = LanceStateStore.open(root, _CLOCK, read_only=True)
     record = store.epoch(epoch)
     assert record is not None, "the root keeps the epoch"

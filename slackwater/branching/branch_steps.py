@@ -1,7 +1,7 @@
 """The steps that make and drop a branch, in their order, and the checks between them.
 
-The root notes a branch before a file of it is referred to, and forgets it when the files of the branch are gone.  Every
-step leaves what it finds done, so a call that was interrupted is repeated.
+The root notes a branch before a file of it is referred to, and forgets it when the files of the branch are gone.
+Every step skips the work that is already done, so an interrupted call can be repeated.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def make_branch(
         is_chosen: whether a user has named that epoch: then a branch that was begun has to have it.
 
     Raises:
-        UsageError: the branch exists, or is or was dropped, or other files stand in its place.
+        UsageError: the branch exists, or is or was dropped, or other files are in its place.
     """
     known = branches_of(root.tags()).get(name)
     if known is None:
@@ -67,7 +67,7 @@ def make_branch(
     files.make(epoch)
     now = branches_of(root.tags()).get(name)
     if now is None or now.is_dropping:
-        files.delete_store()  # some may be written after those that the drop has deleted
+        files.delete_store()  # some may be written after the drop has deleted the others
         files.delete_rest()
         raise UsageError(f"branch {name!r} was dropped while it was made: make it again")
 

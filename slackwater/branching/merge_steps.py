@@ -130,7 +130,7 @@ class MergeSteps:
         return Merged(self._epoch, tuple(sorted(names)), self._bytes)
 
     def _chosen(self, wanted: Collection[str] | None) -> set[str]:
-        """The views to take: those that were changed in the branch and differ, and those that read them."""
+        """The views to take: the changed views of the branch whose rows differ, and the views that read them."""
         shown = {name for name in filter(is_view, self._there.views) if name in self._record.views}
         if unknown := sorted(set(wanted or ()) - shown):
             raise ViewNotFoundError(
@@ -221,7 +221,7 @@ class MergeSteps:
         return self._copied[path]
 
     def _expectations(self, names: Set[str]) -> list[ViewExpectations]:
-        """What is expected of the views whose rows come from the branch."""
+        """Expectations of the views whose rows are copied from the branch."""
         expected = []
         for name in names:
             if self._record.views[name].path in self._maintained:
@@ -230,7 +230,7 @@ class MergeSteps:
             if there is not None:
                 expected.append(there.taken(self._epoch))
             elif here is not None:
-                unknown = f"its rows are from branch {self._name!r}: the next epoch counts those that violate"
+                unknown = f"its rows are from branch {self._name!r}: the next epoch counts the violating rows"
                 expected.append(here.taken(self._epoch, unknown))
         return expected
 

@@ -66,7 +66,7 @@ def _require_same_source(source: str, root: Catalog, branch: Catalog) -> SourceD
 
 
 def _rows(side: Side, source: str, table: str, fields: Collection[str]) -> Iterator[pa.Table]:
-    """What a root has read of a source, in the order of paths."""
+    """The files that a root has read from a source, in the order of paths."""
     store, _, record = side
     start = encode_key(source)
     version = None if record is None else record.state_version
@@ -78,7 +78,7 @@ def _rows(side: Side, source: str, table: str, fields: Collection[str]) -> Itera
 
 
 def _has_rows(rows: pa.Table, table: str) -> pa.ChunkedArray:
-    """True for the versions of which rows are in the views.  Of others, a root knows those that it happened to list."""
+    """True for the versions of which rows are in the views.  A root stores other files only if a listing found them."""
     if table == "queue":
         return pc.greater(rows["row_offset"], 0)
     is_removed = pc.is_in(rows["status"], pa.array(REMOVED_STATUSES))

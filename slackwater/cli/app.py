@@ -41,7 +41,7 @@ Target = Annotated[str, typer.Argument(metavar="APP:PIPELINE", help="e.g. app.py
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The console script: parses the arguments, by default those of the process, runs the command, and exits."""
+    """The console script: parses the arguments (default: of the process), runs the command, and exits."""
     app(args=list(arguments) if arguments is not None else None, prog_name="slackwater")
 
 

@@ -75,7 +75,7 @@ def _from_module(name: str) -> ModuleType:
 
 @contextmanager
 def _mistakes_placed() -> Iterator[None]:
-    """Tells the file and the line of a mistake in the user's code.
+    """Names the file and the line of a mistake in the user's code.
 
     Raises:
         UsageError: in place of a usage error, and of each error that is not ours.

@@ -228,6 +228,6 @@ class AttemptViews:
         return ViewNotFoundError(f"there is no view {name!r} to {wanted}; the views are: {names}")
 
     def _is_there_since(self, name: str, epoch: int) -> bool:
-        """Whether the catalog has a view that was dropped at an epoch, and not one that was added after it."""
+        """True if the catalog has the view that was dropped at an epoch, and not a view that was added after it."""
         view = self.known.get(name)
         return view is not None and (name not in self.definitions or view.created_epoch <= epoch)

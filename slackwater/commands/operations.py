@@ -309,7 +309,7 @@ class ReleaseCommand(RootOperation[None], kind="release"):
     line = CommandLine(
         "Correct",
         "Accept the rows that violate expectations now, and show the views that are held back.\n\n"
-        "Rows that come later, and violate, are held back again.  To take the rows out instead, `forget` or `reingest` "
+        "Later rows that violate are held back again.  To take the rows out instead, `forget` or `reingest` "
         "their files.",
     )
 
@@ -327,7 +327,7 @@ class ReleaseCommand(RootOperation[None], kind="release"):
 
 @dataclass(frozen=True, kw_only=True)
 class AllowRemovalsCommand(Operation[int], kind="allow_removals"):
-    """Lets missing files leave the views whose removal is paused.
+    """Permits the paused removal of missing files from the views.
 
     Args:
         source: only files of this source.
@@ -335,10 +335,10 @@ class AllowRemovalsCommand(Operation[int], kind="allow_removals"):
 
     line = CommandLine(
         "Correct",
-        "Let missing files leave the views whose removal is paused.\n\n"
+        "Permit the paused removal of missing files from the views.\n\n"
         'Removals of a source with on_change="replace" pause when too many of its files are missing at once.  Look '
         "first whether the files were deleted: an unmounted disk, a wrong prefix or wrong credentials look the same.  "
-        "The files leave when the next listing lacks them, too.",
+        "The files are removed if the next listing lacks them, too.",
     )
     source: str | None = argument(_SOURCE, default=None)
 
@@ -569,7 +569,7 @@ class RunMethods(ABC):
     def release(self) -> None:
         """Opens the gate: the rows that violate expectations of views with `on_violation="hold"` now are accepted.
 
-        Rows that come later, and violate, close it again.  Returns when the epoch is committed that opens it.
+        Later rows that violate close it again.  Returns when the epoch is committed that opens it.
 
         Raises:
             CommandRefusedError: no view is held back, or the run ends.

@@ -19,7 +19,7 @@ from state.location import Location
 
 
 def replace_table(root: Location, name: str, file: Path) -> int:
-    """Makes the rows of a file those of a static table.  A run reads them at its next listing, or when asked.
+    """Replaces the rows of a static table by the rows of a file.  A run reads them at its next listing, or when asked.
 
     Args:
         root: the root of a pipeline.

@@ -5,7 +5,7 @@
 
 Invariants:
 
-* The counts are those of all rows of the view at the epoch; the cost depends on the rows that its change wrote.
+* The counts cover all rows of the view at the epoch; the cost depends on the rows that its change wrote.
 * Only a release accepts a row.  One that leaves counts as accepted if nobody knows: the gate errs on its closed side.
 * The epoch, the counts and the tag `published` are one commit.
 

@@ -85,7 +85,7 @@ class ExpectationCounts:
         self._release.ask()
 
     def has_news(self, declared: Mapping[str, Declared]) -> bool:
-        """Whether the next epoch has other expectations, even if no row changes."""
+        """True if the next epoch has other expectations, even if no row changes."""
         wanted = {
             name: (_texts(each), each.on_violation)
             for name, each in declared.items()
@@ -233,7 +233,7 @@ class _ViewRows:
         return replace(before, expectations={})
 
     def whole(self, before: ViewExpectations, conditions: Mapping[str, str]) -> ViewExpectations:
-        """Counts all rows.  Which of them a release has accepted, nobody knows: none."""
+        """Counts all rows.  A release may have accepted some of them: none."""
         counts, files, errors = Counter[str](), Counter[str](), dict[str, str]()
         waiting = {name: Counter[str]() for name in conditions}
         for rows in self._rows.parts(self._columns):
@@ -257,7 +257,7 @@ class _ViewRows:
         return replace(before, expectations=expectations, files=dict(files))
 
     def _changed(self, before: ViewExpectations, earlier: VersionRows) -> ViewExpectations:
-        """Counts the rows that this version does not share with an earlier one."""
+        """Counts the rows that this version does not share with an earlier version."""
         both = self._rows.changed_since(earlier, self._columns)
         gone, new = (_Violations(self._conditions, rows) for rows in both)
         errors = gone.errors | new.errors

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 
 class Release:
-    """Whether rows that violate wait to be accepted, and the epoch that has accepted them.
+    """The release of violating rows that waits, and the epoch that has accepted them.
 
-    An attempt that ends before this epoch is committed has accepted nothing; the next one begins with the release.
+    An attempt that ends before this epoch is committed has accepted nothing; the next attempt begins with the release.
     """
 
     def __init__(self) -> None:
@@ -15,7 +15,7 @@ class Release:
 
     @property
     def is_due(self) -> bool:
-        """Whether the next epoch must accept the rows."""
+        """True if the next epoch must accept the rows."""
         return self._is_due
 
     def ask(self) -> None:
@@ -23,7 +23,7 @@ class Release:
         self._is_due = True
 
     def take(self, epoch: int) -> bool:
-        """Whether this epoch must accept the rows; it is the one that has accepted them."""
+        """True if this epoch must accept the rows; the call records it as the accepting epoch."""
         is_taken, self._is_due = self._is_due, False
         if is_taken:
             self._epoch = epoch
@@ -35,5 +35,5 @@ class Release:
             self._is_due, self._epoch = True, None
 
     def is_committed(self, epoch: int) -> bool:
-        """Whether all that was asked for is committed, if the attempt that runs has committed this epoch."""
+        """True if all requested releases are committed, if the attempt that runs has committed this epoch."""
         return not self._is_due and self._epoch is not None and self._epoch <= epoch

@@ -55,7 +55,7 @@ class ViewFacts:
         """
         if known is None or known.condition != condition.text:
             known = Expectation(condition.text)
-        known = replace(known, error=None)  # it can be judged, whatever a merge has noted
+        known = replace(known, error=None)  # it can be judged, for any note of a merge
         if isinstance(condition, ShareOfBadRecords):
             return _with_records(condition, known, records)
         if isinstance(condition, RowCount):
@@ -94,7 +94,7 @@ def _with_records(condition: ShareOfBadRecords, known: Expectation, records: Rec
     if not condition.is_fulfilled(records.came, records.bad):
         bad = known.rows + records.bad
         return replace(known, rows=bad, came=bad, found=found)
-    # What was found last stays while no record comes.
+    # The last value stays while no record arrives.
     is_news = known.found is None or (records.came and not known.is_violated)
     return replace(known, found=found) if is_news else known
 

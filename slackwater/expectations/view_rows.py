@@ -1,4 +1,4 @@
-"""The rows of a view at one version, as expectations see them: all of them, or those that two versions do not share."""
+"""The rows of a view at one version, as expectations see them: all rows, or the rows that two versions do not share."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class VersionRows(Protocol):
         """Yields all rows, with some columns."""
 
     def changed_since(self: _Rows, earlier: _Rows, columns: Sequence[str]) -> tuple[pa.Table, pa.Table]:
-        """Rows of an earlier version of the same dataset, and of this one: at least those that the two do not share.
+        """Rows of an earlier version of the same dataset, and of this one: at least the rows that the two do not share.
 
         Raises:
             EpochExpiredError: the earlier version is no longer retained.

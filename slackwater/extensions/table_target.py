@@ -44,7 +44,7 @@ class PublicationPlan:
 
 
 class Follower(Protocol):
-    """Brings the epochs of a run into tables, beside the run.  Safe to use from many threads."""
+    """Publishes the epochs of a run to tables, during the run.  Safe to use from many threads."""
 
     @property
     def all(self) -> Sequence[TablePublication]:
@@ -74,7 +74,7 @@ class Follower(Protocol):
 
 
 class TablePublication(Protocol):
-    """A view, and a table that follows it beside a run."""
+    """A view, and a table that follows it during a run."""
 
     @property
     def view(self) -> str:

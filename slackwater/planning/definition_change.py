@@ -210,7 +210,7 @@ def definition_change(
 ) -> DefinitionChange:
     """Compares a declared view with the stored one of its name, and the views over it with theirs.
 
-    The decisions are those of a run on the last epoch of the root.
+    A run on the last epoch of the root would make the same decisions.
 
     Args:
         definition: the pipeline.
@@ -317,7 +317,7 @@ class Comparison:
     def _affected(self, name: str) -> set[str]:
         """The view, and those over it."""
         affected = {name}
-        for each, plan in self._plans.items():  # a view comes after those that it reads
+        for each, plan in self._plans.items():  # a view comes after the views that it reads
             if is_view(each) and not affected.isdisjoint(plan.views):
                 affected.add(each)
         return affected

@@ -154,7 +154,7 @@ def explain(
 
 
 def _planned(graph: PlannedGraph, name: str) -> ViewPlan | ViewExplanation:
-    """The plan of a view, or why there is none."""
+    """The plan of a view, or the reason why it has no plan."""
     try:
         return graph.view(name).plan
     except SourceWithoutSchemaError as error:

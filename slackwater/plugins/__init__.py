@@ -5,7 +5,7 @@
     demo/          `slackwater demo`
     doctor/        `slackwater doctor`: checks of a machine, a store and a pipeline
     lineage/       events of OpenLineage about runs, views and publications
-    publish/       a view as a Delta or Iceberg table, or as Parquet files: once, or beside a run
+    publish/       a view as a Delta or Iceberg table, or as Parquet files: once, or during a run
     serve/         `slackwater serve`: SQL over the views for clients of PostgreSQL
     ui/            `slackwater ui`: a web page about a root
 
@@ -14,6 +14,6 @@ interfaces.  The other plugins are commands, or functions over a `Store`.
 
 Invariants:
 
-* No plugin imports another one.
+* No plugin imports a plugin.
 * Of the core, only the command line imports plugins.
 """

@@ -34,8 +34,8 @@ def find_epoch(
     Args:
         state: the handle on the store.
         root: the root, for messages.
-        epoch: an epoch; below 0, so many epochs before the latest; as text also `latest`, `#` and the number of the
-            epoch as `slackwater epochs` shows it, a tag, or an ISO time.  None for the latest.
+        epoch: an epoch; below 0, the number of epochs before the latest; as text also `latest`, `#` and the number of
+            the epoch as `slackwater epochs` shows it, a tag, or an ISO time.  None for the latest.
         as_of: a time, or an ISO time: the last epoch that was committed up to it.
         tag: the name of an epoch.
 
@@ -87,7 +87,7 @@ def _named(state: LanceStateStore, root: Location, epoch: int | str | None, tags
 
 
 def _back(state: LanceStateStore, root: Location, steps: int) -> EpochRecord:
-    """The epoch so many before the latest: -1 is the one before it."""
+    """The epoch at this distance before the latest: -1 is the one before it."""
     numbers = state.epoch_times()["epoch"].to_pylist()
     found = numbers[steps - 1] if -steps < len(numbers) else None
     return _record(state, root, found, f"epoch {steps}, counted from the latest,", is_past=True)

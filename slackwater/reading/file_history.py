@@ -34,7 +34,7 @@ FileHistoryStatus: TypeAlias = (
     | Literal["outside", "directory", "hidden", "pattern", "too_old", "skipped", "not_listed", "absent", "unknown"]
 )
 
-_BACK = "It is back, and is read again: its rows come into the views when all of it is read."
+_BACK = "It is back, and is read again: its rows are added to the views when all of it is read."
 _FIND = "`slackwater files` and the search of `slackwater ui` show its files"
 _IN_PLACE = "It is read again, and its rows of now come in place of these when that is done."
 _OF_A_LISTED_NAME = ("skipped", "too_old", "absent", "unknown")

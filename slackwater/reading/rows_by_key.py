@@ -45,8 +45,8 @@ class KeyRange:
 class RowsByKey:
     """Finds rows of one version of a view.
 
-    An index of Lance covers the fragments that existed when it was made.  The keys of the later ones are read at the
-    first look-up and kept, since Lance would read them all at each look-up.
+    An index of Lance covers the fragments that existed when it was made.  The keys of the later fragments are read at
+    the first look-up and kept, since Lance would read them all at each look-up.
 
     Args:
         reader: the reader of the version.

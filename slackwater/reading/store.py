@@ -48,7 +48,7 @@ def open(root: str | os.PathLike[str], storage_options: Mapping[str, str] | None
 
 
 class Store:
-    """The committed state of a root.  Every call sees the latest epoch; those of `frozen()` see one and the same.
+    """The committed state of a root.  Every call sees the latest epoch; the calls of `frozen()` all see the same epoch.
 
     Args:
         root: the root.
@@ -99,8 +99,8 @@ class Store:
         """The store as it is now: all calls see the epoch that is the latest at this call, so their answers agree.
 
         They are cheaper too, as none looks for a later epoch.  Files of the store that a vacuum deletes are not kept
-        for it: an hour later a call may raise `EpochExpiredError`.  What is not committed, `owner()` and the files and
-        seconds of queues, is of the time of its call.
+        for it: an hour later a call may raise `EpochExpiredError`.  Uncommitted facts, `owner()` and the files and
+        seconds of queues, are as of the time of the call.
         """
         frozen = copy(self)
         frozen._handle = self._handle.frozen()
@@ -113,7 +113,7 @@ class Store:
 
         Args:
             before: only epochs before this one; None for all.
-            limit: at most this number of them, the last ones; None for all.
+            limit: the number of last epochs to return at most; None for all.
 
         Raises:
             UsageError: `limit` is not valid.
@@ -161,7 +161,7 @@ class Store:
     def branches(self) -> pa.Table:
         """One row per branch of this root: `branch`, `epoch`, `latest_epoch`, `state` and `url`.
 
-        `epoch` is the epoch of this root that the branch began with, and `latest_epoch` the last one of the branch.
+        `epoch` is the epoch of this root that the branch began with, and `latest_epoch` the last epoch of the branch.
         `state` is `ready`; `unfinished`, of a branch whose making was interrupted; `dropping`, of one whose deletion
         was interrupted; or `missing`, of one whose files were deleted by other means.
 
@@ -179,10 +179,10 @@ class Store:
         other_epoch: int | str | None = None,
         limit: int = 20,
     ) -> ViewDifference:
-        """Compares the rows of a view of this root with those of another one, most often of a branch.
+        """Compares the rows of a view of this root with the rows of another root, most often a branch.
 
-        A row that is there twice counts twice.  Only columns that both have, with one type, are compared.  Files that
-        both roots name are not read: the cost depends on what was written since the branch was made.  Rows that may
+        Duplicate rows count separately.  Only columns that both have, with one type, are compared.  Files that
+        both roots name are not read: the cost depends on the rows written since the branch was made.  Rows that may
         differ are in memory at once.
 
         Args:
@@ -266,7 +266,7 @@ class Store:
         return self._handle
 
     def watch(self, view: str, *, since: int | str | None = None, poll_s: float = 0.5) -> Iterator[ViewChange]:
-        """Follows a view: yields the changes of each epoch, and waits for the next one without end.
+        """Follows a view: yields the changes of each epoch, and waits for the next epoch without end.
 
         The right to read is enough, in any process.  An epoch that does not change the rows of the view is skipped.
         The cost of a change depends on the rows that were written, not on the size of the view.

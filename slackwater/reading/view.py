@@ -33,11 +33,11 @@ class View:
     * `columns`: a list of names, in the wanted order; without it all columns.
     * `filter`: a condition in Lance's SQL (`"n > 100 AND carrier IN ('AA', 'UA')"`): comparisons, AND, OR, NOT, IN,
       BETWEEN, LIKE, IS NULL, CAST, arithmetic and functions of one row.  A name with other characters than letters,
-      digits and `_` stands in backquotes; a date is `date '2013-01-01'`.
+      digits and `_` needs backquotes; a date is `date '2013-01-01'`.
 
     Both are checked at once; a UsageError names the unknown column or the fault of the condition.
 
-    The columns that Slackwater keeps beside the result (`__sw_...`) are hidden everywhere but in `lance()`.
+    The internal columns of Slackwater (`__sw_...`) are hidden everywhere but in `lance()`.
 
     Args:
         root: the root of the pipeline.
@@ -240,7 +240,7 @@ class View:
         The index of the keys finds them: the cost depends on the rows found.
 
         Args:
-            prefix: a value for the first column of `key`, or for the first two, and so on; None stands for null.
+            prefix: a value for the first column of `key`, or for the first two, and so on; None means null.
 
         Raises:
             UsageError: the view has no key, the columns are not its first ones, or a value is of another type.

@@ -24,7 +24,7 @@ the attempt through `RunRequests`, as mutations of barriers.
 Invariants:
 
 * A loop has no thread, and no turn waits for Spark or for a schema: the simulator runs the materializer's loop.
-* At most one attempt lives; nothing of an earlier attempt can write into a later one.
+* At most one attempt lives; an earlier attempt cannot write into a later attempt.
 * A pause, a throttle, the number of fetch actors, and added and dropped views stay in force in the next attempt.
 * The run is over only when all that it started has ended.
 """

@@ -34,7 +34,7 @@ class CompanionLoop:
 
     @property
     def ends_first(self) -> bool:
-        """Whether it ends before Spark and the publications."""
+        """True if it ends before Spark and the publications."""
         return self._companion.ends_first
 
     @property

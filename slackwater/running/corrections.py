@@ -31,7 +31,7 @@ _File = TypeVar("_File")
 
 
 class CorrectableFiles(Protocol):
-    """The objects of the sources, and what is known of views; see `slackwater.running.source_objects`."""
+    """The objects of the sources, and the catalog of views; see `slackwater.running.source_objects`."""
 
     def find(self, paths: Sequence[PathKey]) -> list[FileVersion | None]:
         """The present version of each object; None without one."""

@@ -16,7 +16,7 @@ from state.errors import RunFailedError
 class DeclaredViews:
     """The views that every attempt of a run begins with.
 
-    A dropped view is remembered: if an attempt ends before the epoch that drops it, the next one drops it.
+    A dropped view is remembered: if an attempt ends before the epoch that drops it, the next attempt drops it.
 
     Attributes:
         definitions: name → definition.
@@ -82,7 +82,7 @@ class DeclaredViews:
     def _change(
         self, change: Callable[[RunningAttempt], Future[None]], on_changed: Callable[[RunningAttempt], None]
     ) -> None:
-        """Changes the views of the running attempt; if it ends before, those of the next.
+        """Changes the views of the running attempt; if it ends before, the views of the next attempt.
 
         `on_changed` is called by the thread of the attempt: the next attempt begins after it.
 

@@ -34,7 +34,7 @@ def run_in_foreground(
 ) -> RunReport:
     """Starts a run and waits for it; SIGINT (Ctrl-C) and SIGTERM end it after a last epoch, or at once while it starts.
 
-    An end at once ends the process: what it has started ends with it, and a crash at that moment would lose no more.
+    An end at once ends the process: its children end with it, and a crash at that moment would lose no more.
     Only the main thread receives signals; in another thread the run ends by itself or by a command.
 
     Args:
@@ -64,7 +64,7 @@ class _Interruption:
         self._is_starting = False
 
     def of_start(self, start: Callable[[], Run]) -> Run:
-        """Starts the run; the first signal interrupts that, wherever it is."""
+        """Starts the run; the first signal interrupts the start at any point."""
         self._is_starting = True
         try:
             with _patience():

@@ -29,7 +29,7 @@ class LoopThread:
 
     Args:
         turn: one turn of the loop.
-        poll_s: seconds between a turn that waits and the next one.
+        poll_s: seconds between a turn that waits and the next turn.
     """
 
     def __init__(self, name: str, turn: Callable[[], Turn], poll_s: float) -> None:

@@ -257,7 +257,7 @@ class MaterializerLoop:
         return frozenset(view for view, first in self._changed.items() if first <= epoch)
 
     def readers(self, *names: str) -> tuple[str, ...]:
-        """The declared views that read some views, also by way of others; a view comes after those that it reads."""
+        """The declared views that read some views, directly or indirectly, in topological order."""
         return self._views.readers(*names)
 
     def _change(self, change: Callable[[], None]) -> Future[None]:
@@ -340,7 +340,7 @@ class MaterializerLoop:
 
     @property
     def _has_news(self) -> bool:
-        """Whether the next epoch changes views, even without rows."""
+        """True if the next epoch changes views, even without rows."""
         if self._materializer is None:
             return False
         has_expectations = self._expectations is not None and self._expectations.has_news(self._views.definitions)
@@ -421,7 +421,7 @@ class MaterializerLoop:
     def _materialize(self, taken: _Taken) -> CollectReport:
         """Materializes an epoch that is ready."""
         epoch, times = taken.epoch, taken.times
-        # Those of an epoch that passes close windows in the next one.
+        # The watermarks of an epoch close windows in the next epoch.
         self._watermarks = epoch.barrier.watermarks
         if self._passes(epoch):
             return CollectReport(MATERIALIZER, epoch.epoch)
@@ -464,7 +464,7 @@ class MaterializerLoop:
             return self._expectations.after_epoch(epoch.epoch, declared, views, keys, records)
 
     def _passes(self, epoch: EpochBlocks) -> bool:
-        """Whether the epoch changes no view: the initial one, and one without rows before Spark or a schema."""
+        """True if the epoch changes no view: the initial one, and one without rows before Spark or a schema."""
         if epoch.barrier.kind is BarrierKind.INITIAL:
             return True
         is_empty = self._materializer is None and not epoch.blocks and not epoch.corrections
@@ -474,7 +474,7 @@ class MaterializerLoop:
 
     @property
     def _shows_first_views(self) -> bool:
-        """Whether the next epoch is the first one of the root with a view."""
+        """True if the next epoch is the first epoch of the root with a view."""
         is_first = bool(self._views.definitions) and not any(map(is_view, self._views.known))
         return is_first and any(schema is not None for schema in self._schemas().values())
 
@@ -482,7 +482,7 @@ class MaterializerLoop:
         return self._passes(epoch) or (self._spark_is_up() and self._is_known(epoch))
 
     def _is_known(self, epoch: EpochBlocks) -> bool:
-        """Whether the schemas in this process have every column of the epoch."""
+        """True if the schemas in this process have every column of the epoch."""
         schemas = self._schemas()
         stored = [(each.source, block.schema.names) for each in epoch.corrections for block in each.stored]
         blocks = [(source, block.columns) for source, each in epoch.blocks.items() for block in each]

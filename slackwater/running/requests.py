@@ -129,7 +129,7 @@ class RunRequests:
 
     @property
     def flow(self) -> tuple[FlowCommand, ...]:
-        """The pause and the throttle for the plan of the next attempt; its `begin` gets what has changed since."""
+        """The pause and the throttle for the plan of the next attempt; its `begin` gets the later changes."""
         pauses = (Pause(),) if self._paused else ()
         return pauses if self._throttle == Throttle() else (*pauses, self._throttle)
 
@@ -160,7 +160,7 @@ class RunRequests:
             self._request(Stop())
 
     def settle(self) -> bool:
-        """Waits until the requests so far are in force.  Returns False if the next attempt begins with them instead."""
+        """Waits until earlier requests are in force.  Returns False if the next attempt begins with them instead."""
         with self._asking, self._news:
             attempt, number = self._attempt, self._number
         return attempt is not None and self._await_request(attempt, number)
@@ -184,7 +184,7 @@ class RunRequests:
             return total
 
     def allow_removals(self, source: str | None = None) -> int:
-        """Lets missing files leave the views, see `Run.allow_removals`."""
+        """Permits the removal of missing files, see `Run.allow_removals`."""
         self._require_source(source)
         attempt = self.running_attempt()
         paused = {

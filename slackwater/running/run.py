@@ -230,7 +230,7 @@ class Run(RunMethods):
         return self.report()
 
     def report(self) -> RunReport:
-        """The report of the run so far."""
+        """The report of the run up to now."""
         with self._control.news:
             state = self._control.state
         sources = self._control.progress.sources(state)

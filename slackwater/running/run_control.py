@@ -65,7 +65,7 @@ _SINCE_START = _Mark(1, 1)
 
 
 class RunControl:
-    """Starts Ray and Spark if needed, runs attempts, recovers between them, and ends what it has started.
+    """Starts Ray and Spark if needed, runs attempts, recovers between them, and ends the processes that it has started.
 
     The public attributes lag by a moment; `news` and the `observer` are notified of every change.
 
@@ -152,7 +152,7 @@ class RunControl:
 
     @property
     def maintained(self) -> MaintainedStatus:
-        """The work of the materializer; between two attempts the views and backfills at the end of the last one."""
+        """The work of the materializer; between two attempts the views and backfills at the end of the last attempt."""
         with self.news:
             return self._maintained if self._attempt is None else self._attempt.maintained
 
@@ -187,7 +187,7 @@ class RunControl:
 
     @property
     def after_commit(self) -> tuple[AfterCommitStatus, ...]:
-        """What is done with files after the commit; none without a source that declares it."""
+        """The actions on files after the commit; empty without a source that declares one."""
         return tuple(status for companion in self._companions for status in companion.statuses)
 
     def abandon(self) -> bool:
@@ -259,7 +259,7 @@ class RunControl:
             self._clean_up()
 
     def _start_ray(self, settings: Settings) -> bool:
-        """Starts Ray, while the JVM of Spark starts beside it.  Returns whether this run must end Ray.
+        """Starts Ray, while the JVM of Spark starts, too.  Returns whether this run must end Ray.
 
         In the caller's thread: there Ray turns SIGTERM into a graceful end.
         """

@@ -1,7 +1,7 @@
 """The events of a run, for programs that read `slackwater run --json`.
 
 Names and fields stay; new events and fields may be added.  In JSON, an event has its name in `event`, the time of its
-observation in `at`, and its fields beside them.
+observation in `at`, and its own fields.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ class RunEvents:
 
 
 def _added(source: SourceStatus) -> tuple[int, int]:
-    """The files and records that the run has quarantined, less those that it has read after all."""
+    """The files and records that the run has quarantined, without the files that it has read later."""
     return source.quarantined - source.before.quarantined, source.rows_bad - source.before.rows_bad
 
 

@@ -51,7 +51,7 @@ def _rate(unit: str, title: str, position: int, width: int, rank: int, page: str
 class SourceStatus(SourceProgress, ListingCounts):
     """Progress of one source.
 
-    Files and rows are those of the root, with what this run has added and not yet committed.  `requests` are the LIST
+    Files and rows are the counts of the root, plus the uncommitted work of this run.  `requests` are the LIST
     and GET requests of this run.
 
     Args:
@@ -66,8 +66,8 @@ class SourceStatus(SourceProgress, ListingCounts):
         oldest_unfinished_epochs: epochs that this attempt has committed since then.
         listed_at: end of the last listing; None before the first.
         found: new and changed files in it; with a queue, those without an event.
-        paused_removals: missing files whose rows stay in the views until they are back or `Run.allow_removals` lets
-            them go.
+        paused_removals: missing files whose rows stay in the views until they are back or `Run.allow_removals` permits
+            their removal.
         paused: the reason why no file of the source is read, with the next step; None while it is read.
         filled_columns: the columns that a file lacked since the first run, and that are null in the rows of such files.
         watermark: the event time before which no row is expected; None without one.
@@ -159,7 +159,7 @@ class ViewStatus(ViewCounts):
 
 @dataclass(frozen=True)
 class PublicationStatus:
-    """A table that follows a view beside the run.
+    """A table that follows a view during the run.
 
     Args:
         view: the name of the view.
@@ -215,7 +215,7 @@ class PublicationStatus:
 
 @dataclass(frozen=True)
 class AfterCommitStatus:
-    """What is done with the files of a source after the commit.
+    """The actions on the files of a source after the commit.
 
     Args:
         source: the name of the source.
@@ -286,7 +286,7 @@ class EdgeStatus:
 
     @property
     def is_full(self) -> bool:
-        """Whether the sender waits for the receiver."""
+        """True if the sender waits for the receiver."""
         return self.limit is not None and self.waiting >= self.limit
 
 
@@ -348,8 +348,8 @@ class RunStatus(MaintainedStatus):
         edges: the edges of the flow, from the buckets to the views.
         seconds: seconds since the start of the run.
         startup: the steps of the start so far; a new Spark application repeats its steps.
-        publications: the tables that follow views beside the run.
-        after_commit: what is done with the files of sources after the commit.
+        publications: the tables that follow views during the run.
+        after_commit: the actions on the files of sources after the commit.
     """
 
     phase: str = "starting"

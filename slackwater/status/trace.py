@@ -74,7 +74,7 @@ class Trace:
 
 
 def trace_of(record: EpochRecord, following: EpochRecord | None, owner: Owner | None) -> Trace:
-    """The trace of an epoch, from its record, that of the next epoch and the last status of its owner."""
+    """The trace of an epoch, from its record, the record of the next epoch and the last status of its owner."""
     kept = EpochTrace(phases(record.seconds)) if record.trace is None else EpochTrace.of_json(record.trace)
     commit_s = _reported_by_the_next(record, following)
     if commit_s is None:

@@ -17,7 +17,8 @@ def table_rows(name: str, data: Any) -> pa.Table:
     """The rows of a static table, in types that arrive in Spark unchanged.
 
     Args:
-        data: an Arrow table, a pandas, polars or Spark frame, a list of dicts, or what has Arrow's stream interface.
+        data: an Arrow table, a pandas, polars or Spark frame, a list of dicts, or an object with Arrow's stream
+            interface.
 
     Raises:
         SettingsError: it is none of these, or it is too large.

@@ -20,8 +20,8 @@ The stored rows of a source are compared with the ledger alone (`stored_rows`): 
 rows as were ingested, each position once, none of them quarantined.
 
 By the watermarks of its sources a view may show something else than its query: closed windows, rows without the late
-ones, or rows that are young enough.  `recorded_watermarks` finds what it has followed, in the record of the epoch and
-in the quarantine.
+ones, or rows that are young enough.  `recorded_watermarks` finds the watermarks that it has followed, in the record of
+the epoch and in the quarantine.
 
 Invariants:
 

@@ -1,4 +1,4 @@
-"""Earlier rows of a static table: its files hold the present ones only, the root stores those of each epoch."""
+"""Earlier rows of a static table: its files hold the present rows only, the root stores the rows of each epoch."""
 
 from __future__ import annotations
 

@@ -50,10 +50,10 @@ class RecordedWatermarks:
         self._store, self._record, self._views, self._sources = store, record, views, sources
 
     def of(self, names: Collection[str]) -> tuple[dict[str, Followed], dict[str, str]]:
-        """What these views have followed, and those that they read, of those that follow watermarks.
+        """The watermarks that these views, and the views that they read, have followed.
 
         Returns:
-            View → what it has followed, and view → why that is not known.
+            View → the watermarks that it has followed, and view → the reason why they are not known.
         """
         followed: dict[str, Followed] = {}
         unknown: dict[str, str] = {}
@@ -138,7 +138,7 @@ class RecordedWatermarks:
 
 
 def _follows(view: CatalogView) -> bool:
-    """Whether the rows of a view depend on watermarks."""
+    """True if the rows of a view depend on watermarks."""
     return view.definition.endswith((ON_CLOSE, BY_WATERMARK)) or BY_TTL in view.identity
 
 

@@ -69,7 +69,7 @@ class SparkEngine:
         settings: the settings of reading, as in a run.
         spark: the session to use; None takes the session of the process, or a local one, started on demand and ended.
         time_us: the time in filters by it, in microseconds since 1970; None without a view with one.
-        followed: view → what it has followed, of those that follow watermarks.
+        followed: view → the watermarks that it has followed, if it follows watermarks.
         timeout_s: seconds for the jobs of each view, which are then cancelled; None for no limit.
     """
 
@@ -168,11 +168,11 @@ class SparkEngine:
         return self._confined_session
 
     def _planned(self, view: CatalogView) -> PlannedView:
-        """A view with those that it reads, each analysed as a declared view is: `recompute` runs whatever a text says.
+        """A view with the views that it reads, each analysed as a declared view is: `recompute` runs any text.
 
         Raises:
             ViewError: the text of the root is not a view over its sources.
-            CannotComputeError: a function is another one than that of the root.
+            CannotComputeError: a function differs from the function in the root.
         """
         schemas = visible_schemas({name: self._schemas[name] for name in view.sources}, view)
         views = {name: self._planned(self._views[name]) for name in view.views}

@@ -46,9 +46,9 @@ class ViewCheck:
         expected_rows: the number of rows of the engine's result; None without a result.
         differences: the differences; None without any.  For stored rows an example is a file.
         files: the files that prevent the check.
-        by_parents: for a view over views, the outcome of its query over the stored rows of these, by DuckDB: of a view
-            that is different it tells whether the view itself went wrong.  None for other views, and where DuckDB
-            cannot tell.
+        by_parents: for a view over views, the outcome of its query over the stored rows of these, by DuckDB: for a
+            different view it shows whether the view itself is wrong.  None for other views, and where DuckDB cannot
+            decide.
         reason: the reason why the view is not checkable, why the ledger is wrong, or why DuckDB did not decide; the
             error of a failed view before it; may be empty.
     """

@@ -207,7 +207,7 @@ class Verifier:
                 raise storage_error(error, location) from None
 
     def _require_leave(self) -> None:
-        """Refuses to read what only the root names, if there is no pipeline that could name it too."""
+        """Refuses to read places that only the root names, if no pipeline confirms them."""
         if self._has_pipeline or self._follows:
             return
         read = {name for view in self._record.views if is_view(view) for name in self._known_view(view).sources}
@@ -287,7 +287,7 @@ class Verifier:
             return [replace(check, by_parents=self._by_parents(check, record.epoch)) for check in checks]
 
     def _behind(self, view: CatalogView) -> set[str]:
-        """A view and those that it reads, by way of others too."""
+        """A view and the views that it reads directly or indirectly."""
         read = (self._behind(self._known_view(name)) for name in view.views if name in self._catalog.views)
         return {view.name}.union(*read)
 

@@ -62,7 +62,7 @@ def drop_branch(
 ) -> None:
     """Delete a branch with its files.  The root no longer keeps its epoch.
 
-    It also lets go of a branch whose files were deleted by other means.
+    It also releases a branch whose files were deleted by other means.
     """
     from slackwater.branching.branch import drop_branch as drop
 
@@ -89,9 +89,9 @@ def diff(
     option: StorageOptions = None,
     json: Json = False,
 ) -> None:
-    """Compare a view of a root with that of its branch, row by row.  Exit code 0: they are equal.
+    """Compare a view of a root with the same view of its branch, row by row.  Exit code 0: they are equal.
 
-    A row that is there twice counts twice.  Columns that only one of them has are named, and not compared.
+    Duplicate rows count separately.  Columns that only one of them has are named, and not compared.
     """
     options = storage_options(option)
     here = open_store(root, options)
@@ -144,7 +144,7 @@ def merge(
 
 
 def _place(root: str, branch: str, options: Mapping[str, str]) -> str:
-    """The root that a name of a branch, or a URL or path, stands for."""
+    """The root with this URL or path, or of the branch with this name."""
     if "/" in branch:
         return branch
     from slackwater.branching.branch import branch_of

@@ -46,7 +46,7 @@ def publish(
     option: StorageOptions = None,
     json: Json = False,
 ) -> None:
-    """Write a view to a Delta or Iceberg table or to Parquet files, or what has changed since their epoch."""
+    """Write a view, or its changes since the table's epoch, to a Delta or Iceberg table or to Parquet files."""
     from slackwater.plugins.publish.publisher import publish
     from slackwater.plugins.publish.targets import target_of
     from slackwater.status.run_status import INCOMPLETE

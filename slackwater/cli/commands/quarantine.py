@@ -123,7 +123,7 @@ def export_quarantine(
         root: the root of the pipeline.
         source: only records of this source.
         file: as `export`; None for no export.
-        clear: have the owner clear these records, and no later ones.
+        clear: have the owner clear exactly these records.
         timeout_s: seconds to wait for the owner's answer.
 
     Raises:

@@ -41,7 +41,9 @@ _CHANGE_COLUMNS = ("epoch", "change")
 @command()
 def epochs(
     root: Root,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="print at most this number, the last ones")] = 1_000,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, help="print at most this number of rows, the last rows")
+    ] = 1_000,
     wide: Wide = False,
     option: StorageOptions = None,
     json: Json = False,

@@ -50,7 +50,7 @@ def tag(
         _list_tags(root, options, Output(json))
     elif delete:
         if epoch is not None:
-            raise UsageError("--delete takes no --epoch: a tag is deleted whatever its epoch is")
+            raise UsageError("--delete takes no --epoch: a tag is deleted for any epoch")
         _delete_tag(root, options, name, Output(json), takeover=takeover)
     else:
         _put_tag(root, options, name, epoch, Output(json), takeover=takeover)

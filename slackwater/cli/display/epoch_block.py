@@ -1,4 +1,4 @@
-"""The block of the epochs on the display of a run: seconds of each phase, for the last epoch and those in flight."""
+"""The block of the epochs on the display of a run: seconds of each phase, for the last epoch and epochs in flight."""
 
 from __future__ import annotations
 

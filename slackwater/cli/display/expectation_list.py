@@ -87,7 +87,7 @@ def quarantine_lines(rows: Sequence[Mapping[str, Any]], root: str) -> list[str]:
 
 
 def gate_line(published: int) -> str:
-    """What publications and SQL clients see while the gate is closed."""
+    """The epoch that publications and SQL clients see while the gate is closed."""
     if not published:
         return "no epoch is published yet"
     return f"published is epoch {published}, committed at {utc(epoch_time(published))}"

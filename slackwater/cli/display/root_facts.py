@@ -87,5 +87,5 @@ class RootFacts:
 
     @property
     def is_over(self) -> bool:
-        """Whether no run is alive on the root."""
+        """True if no run is alive on the root."""
         return self.owner is None or self.owner.is_gone()

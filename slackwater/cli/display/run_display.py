@@ -40,7 +40,7 @@ class RunDisplay:
 
     Args:
         root: of the run, as an argument of the commands that notes name.
-        note: text beside the phase, for example the process of the run.
+        note: text next to the phase, for example the process of the run.
         warning: a problem with the status, for example its age; shown instead of the message.
     """
 
@@ -107,7 +107,7 @@ class RunDisplay:
 
 
 def _start(status: RunStatus, width: int) -> Text | None:
-    """The steps of a start with their seconds; on a narrow terminal without those that are done."""
+    """The steps of a start with their seconds; on a narrow terminal without the completed steps."""
     if status.phase not in _STARTED_PHASES or all(step.done for step in status.startup):
         return None
     line = _steps(status.startup)

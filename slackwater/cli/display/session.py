@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def has_display(output: Output) -> bool:
-    """Whether a run has a live display on stderr: it is a terminal, and does not receive JSON at the same time."""
+    """True if a run has a live display on stderr: it is a terminal, and does not receive JSON at the same time."""
     console = SafeConsole(stderr=True)
     is_shared = output.json and sys.stdout.isatty()
     return console.is_terminal and not console.is_dumb_terminal and not is_shared

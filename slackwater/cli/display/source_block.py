@@ -34,7 +34,7 @@ _QUEUE_SHORT = ("source", "in_flight", "oldest_s", "redelivered", "poison", "url
 
 
 class RootSources:
-    """The sources of a root and their event queues, with the next step for those that are paused."""
+    """The sources of a root and their event queues, with the next step for paused sources."""
 
     def __init__(self, facts: RootFacts) -> None:
         import pyarrow as pa
@@ -70,7 +70,7 @@ class RootSources:
 
 
 def source_block(sources: Mapping[str, SourceStatus], lines: int, *, names: int, width: int) -> Table:
-    """The sources, in at most `lines` lines; the last line sums up those that do not fit."""
+    """The sources, in at most `lines` lines; the last line summarises the sources that do not fit."""
     rows: list[tuple[str | Text, SourceStatus]] = list(sources.items())
     if len(rows) > lines:
         others = [status for _, status in rows[lines - 1 :]]

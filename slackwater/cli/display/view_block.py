@@ -37,7 +37,7 @@ class _View:
 
 
 class RootViews:
-    """The views of a root, with the next step for those that have failed."""
+    """The views of a root, with the next step for failed views."""
 
     def __init__(self, facts: RootFacts) -> None:
         self._views = view_rows(facts.store, [row["name"] for row in facts.backfills])
@@ -85,7 +85,7 @@ class RootInternalViews:
 
 
 def view_block(status: RunStatus, lines: int, *, names: int, width: int) -> Table:
-    """The views, in at most `lines` lines; the last line sums up those that do not fit."""
+    """The views, in at most `lines` lines; the last line summarises the views that do not fit."""
     rows: list[tuple[str | Text, _View]] = [*_views(status).items()]
     if len(rows) > lines:
         others = [view for _, view in rows[lines - 1 :]]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 
 def graph_lines(reads: Mapping[str, Sequence[str]]) -> list[str]:
-    """The graph; no lines if no view reads another one.
+    """The graph; no lines if no view reads a view.
 
     A view below several parents is drawn below the first, and named below the others with dots in place of its own
     readers.

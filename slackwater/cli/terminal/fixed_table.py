@@ -61,7 +61,7 @@ def fixed_table(
     Args:
         title: title of the column of names.
         rows: name and row; control characters in a `str` are made visible, a `Text` is printed unchanged.
-        columns: the columns; those that do not fit are left out.
+        columns: the columns; columns that do not fit are left out.
         names: width of the column of names, see `name_width`.
     """
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_edge=False)

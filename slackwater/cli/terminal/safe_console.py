@@ -1,4 +1,4 @@
-"""The console of all commands: whatever is printed on it is only text."""
+"""The console of all commands: all output on it is plain text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from state.visible import visible
 class SafeConsole(Console):
     """A console without markup, emoji codes and highlighting, on which control characters are escapes.
 
-    Names of columns, files and views come from data, and stand in headers, titles and cells.
+    Headers, titles and cells contain names of columns, files and views, which are data.
 
     Args:
         options: other options of rich's `Console`.

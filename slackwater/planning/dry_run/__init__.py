@@ -12,7 +12,7 @@ Invariants:
 * A file counts as known exactly if recovery counts it as known: both read it by `CommittedFiles`.
 * An estimate is called an estimate.  LIST requests and the GETs of small files are counted; the GETs of large files are
   estimated from one of them.
-* A source that cannot be used, or a view that would be refused, is reported, and the other ones are still planned.
+* A source that cannot be used, or a view that would be refused, is reported, and the others are still planned.
 
 Face: `dry_run.dry_run`, `dry_run.DryRun`, `prices.Prices`.
 """

@@ -95,7 +95,7 @@ def dry_run(
     on_sources: OnSources,
     clock: Clock,
 ) -> DryRun:
-    """Lists the sources, reads the first files of those without a schema, and analyses the views.
+    """Lists the sources, reads the first files of sources without a schema, and analyses the views.
 
     Args:
         definition: the pipeline.

@@ -35,8 +35,9 @@ from state.tables.fingerprint import path_fingerprints, version_fingerprints
 class GetEstimate:
     """The estimated number of GETs for the files of a source.
 
-    A small file takes one GET, and large text is read in blocks.  A large Parquet file takes one GET for its footer and
-    a number of ranges that only the footer tells: the first such file is measured, and the others are scaled by size.
+    A small file takes one GET, and large text is read in blocks.  A large Parquet file takes one GET for its footer
+    and a number of ranges that only the footer shows: the first such file is measured, and the others are scaled by
+    size.
 
     Args:
         source: the source of the files.
@@ -239,7 +240,7 @@ class SourceSurvey:
             (self._gets.first_large,) = listed_files(self._source.name, first_large)
 
     def _is_read_again(self, rows: pa.RecordBatch, keys: Sequence[bytes], changed: _Mask) -> _Mask:
-        """True for each changed file that is read again: a version without ingested rows never blocks the next one."""
+        """True for each changed file that is read again: a version without ingested rows does not block the next."""
         if self._source.policy.on_change in _READ_AGAIN:
             return changed
         again, without_rows = np.zeros(len(changed), bool), self._known.files.without_rows

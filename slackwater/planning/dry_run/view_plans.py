@@ -134,7 +134,7 @@ def _planned(
 
 
 def _up_to(name: str, plans: Mapping[str, ViewPlan]) -> dict[str, ViewPlan]:
-    """The plan of a view, after those of all views that it reads, also by way of others."""
+    """The plan of a view, after the plans of all views that it reads directly or indirectly."""
     wanted = [name]
     for each in wanted:
         wanted += plans[each].views

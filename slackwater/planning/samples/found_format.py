@@ -61,6 +61,6 @@ def written_format(format: Format) -> str:
 def literal(value: object) -> str:
     """A value as a literal of Python: JSON has the same texts, with double quotes.
 
-    Invisible characters are escaped, so that the module shows what it does.
+    Invisible characters are escaped, so that the text of the module is what runs.
     """
     return visible_json(json.dumps(value, ensure_ascii=False)) if isinstance(value, str) else repr(value)

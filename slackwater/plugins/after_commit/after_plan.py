@@ -35,7 +35,7 @@ def plan_after(
     """The plan of one source.
 
     Args:
-        declared: the source, and what is done to its files.
+        declared: the source, and the action on its files.
         state: a handle on the store; None if the root has none.
         published: the views that tables follow.
         clock: gives the time.

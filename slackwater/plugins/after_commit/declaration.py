@@ -82,7 +82,7 @@ def declared(source: SourceDefinition, after: After) -> DeclaredAfter:
             raise SettingsError(f"source {name}: after=sw.Tag(...) is for s3://, and {location} has no tags")
     elif source.policy.removes:
         raise SettingsError(
-            f'source {name}: with on_change="replace" the rows of a file leave the views when it is deleted or moved: '
+            f'source {name}: with on_change="replace" the deletion of a file removes its rows from the views: '
             "leave the option after out, or declare the source with another on_change"
         )
     if isinstance(after, Move) and not after.storage_options and after.location.scheme == location.scheme:

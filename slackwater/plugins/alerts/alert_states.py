@@ -41,7 +41,7 @@ class Notice:
     Args:
         event: `begin` or `end`.
         tries: attempts to deliver it that have failed.
-        next_at: the time of the next one.
+        next_at: the time of the next attempt.
         error: the reason for the last failure; empty before the first.
     """
 
@@ -54,7 +54,7 @@ class Notice:
 
     @property
     def is_given_up(self) -> bool:
-        """Whether the next attempt would come too late."""
+        """True if the next attempt would be too late."""
         return self.next_at > self.at + TRIED_FOR
 
 
@@ -72,7 +72,7 @@ class AlertStates:
 
     Args:
         active: the conditions that hold.
-        notices: those that are not delivered, oldest first.
+        notices: the undelivered notices, oldest first.
         arrivals: by source.
     """
 

@@ -39,7 +39,7 @@ class Facts:
 
     @property
     def is_running(self) -> bool:
-        """Whether the run has come as far as its numbers mean something."""
+        """True if the run has reached a phase in which its numbers are valid."""
         return self.run.phase in _RUNS
 
     def since(self, time: datetime) -> float:
@@ -176,7 +176,7 @@ class Condition:
         """Subject → value, for each for which it holds; the subject of a pipeline is empty.
 
         Returns:
-            None if the facts do not tell.
+            None if the facts are unknown.
         """
         values = self._measure.values(facts)
         if values is None:

@@ -22,7 +22,7 @@ _log = structlog.get_logger(actor="alerts")
 
 
 class DeliveryError(Exception):
-    """A notice was not delivered; the message tells the reason."""
+    """A notice was not delivered; the message has the reason."""
 
 
 def document(alert: Alert, notice: Notice, pipeline: str, root: str) -> dict[str, Any]:

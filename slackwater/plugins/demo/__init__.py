@@ -7,7 +7,7 @@
     scenario.py           the story: files, start, more files, SIGKILL, restart, comparison
 
 Invariants: the scenario reads the root as any reader does (`sw.open`); DuckDB verifies every view, with its own readers
-and queries, at the epoch of the crash and at the last one.  A published table equals the view at the epoch it names.
+and queries, at the epoch of the crash and at the last epoch.  A published table equals the view at the epoch it names.
 
 Face: `scenario.run_demo`.
 """

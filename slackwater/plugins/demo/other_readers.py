@@ -50,7 +50,7 @@ class PublishedPlace:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a reader found, beside the view at the same epoch.
+    """The rows of a reader, and the view at the same epoch.
 
     Args:
         reader: the library or program.
@@ -69,7 +69,7 @@ class Answer:
 
 
 def published_answers(store: Store, place: PublishedPlace, options: Mapping[str, str]) -> Iterator[Answer]:
-    """The tables that were published so far, each beside the view at the epoch that it names.
+    """The published tables, each with the view at the table's epoch.
 
     Args:
         options: the storage options of the place.

@@ -44,7 +44,7 @@ class Place(Protocol):
         ...
 
     def put_back(self, key: str) -> None:
-        """Brings the version of a replaced file back that was there before: the same one for a listing, too."""
+        """Restores the earlier version of a replaced file: the same one for a listing, too."""
         ...
 
 

@@ -58,7 +58,7 @@ def run_demo(screen: Screen, local: bool = False, directory: Path | None = None)
         directory: an empty or new directory for all data; None for a temporary one.
 
     Returns:
-        True if every view equals DuckDB's result, at the epoch of the crash and at the last one.
+        True if every view equals DuckDB's result, at the epoch of the crash and at the last epoch.
 
     Raises:
         UsageError: the directory is not empty, or an optional package is missing.
@@ -103,7 +103,7 @@ class _Demo:
         assert crash is not None
         at_crash = self._done(crash)
         self._say(f"killed with SIGKILL at epoch {crash.epoch}: {at_crash} of {len(files)} files done")
-        # DuckDB reads the files, so for a moment the replaced one is again what the views have.
+        # DuckDB reads the files, so the replaced file is restored for a moment to the version that the views have.
         self._place.put_back(first.key)
         equal = self._compare("at the crash", crash)
         equal = self._compare_others("at the crash", self._published_answers()) and equal

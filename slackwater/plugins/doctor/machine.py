@@ -92,7 +92,7 @@ _LEAST_DISK_BYTES = (1 << 30) // 4
 _ENOUGH_DISK_BYTES = 5 * _GIB
 # Ray spills no objects to a disk above this share.
 _RAY_FULL = 0.95
-# Ray's library for Java is loaded from there, whatever `RAY_TMPDIR` says.
+# Ray's library for Java is loaded from there, for any `RAY_TMPDIR`.
 _RAY_JAVA = Path("/tmp/ray")
 
 

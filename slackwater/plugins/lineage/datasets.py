@@ -1,6 +1,6 @@
 """Sources, views and published tables as datasets: their names, schemas and versions.
 
-Names follow https://openlineage.io/docs/spec/naming: a bucket is a namespace; that of a local path is `file`.
+Names follow https://openlineage.io/docs/spec/naming: a bucket is a namespace; the namespace of a local path is `file`.
 """
 
 from __future__ import annotations

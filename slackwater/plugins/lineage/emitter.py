@@ -61,7 +61,7 @@ class Emitter:
         while self._waiting and self._clock.monotonic() >= self._not_before_s:
             try:
                 self._transport.emit(self._waiting[0])
-            except Exception as error:  # those of requests, of the file system, and of the library
+            except Exception as error:  # errors of requests, of the file system, and of the library
                 status = getattr(getattr(error, "response", None), "status_code", None)
                 if status is None or status >= 500 or status in _TRY_AGAIN:
                     self._wait(_reason(error, status))

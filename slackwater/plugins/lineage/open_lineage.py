@@ -67,5 +67,5 @@ class OpenLineage:
 
     @property
     def is_web(self) -> bool:
-        """Whether events go to an endpoint."""
+        """True if events go to an endpoint."""
         return _WEB.fullmatch(self.to) is not None

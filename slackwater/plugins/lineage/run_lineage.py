@@ -28,7 +28,7 @@ _log = structlog.get_logger(actor="lineage")
 
 @dataclass(frozen=True)
 class _Job:
-    """A job, with what it reads and writes.
+    """A job, with the datasets that it reads and writes.
 
     Args:
         name: the name of the job.
@@ -52,7 +52,7 @@ class _Begun:
     """A job whose run has begun.
 
     Args:
-        job: as it was told last.
+        job: as it was sent last.
         number: the number of its runs before, in this run of the pipeline.
     """
 
@@ -103,7 +103,7 @@ class RunLineage:
         return [*events, self._of_pipeline(last, error)]
 
     def _is_due(self, status: RunStatus) -> bool:
-        """Whether a view has begun or failed, or the last look at the store was long ago."""
+        """True if a view has begun or failed, or the last look at the store was long ago."""
         told = dict.fromkeys(self._begun, False) | dict.fromkeys(self._failed, True)
         views = {name: view for name, view in status.views.items() if view.rows and name not in status.backfills}
         if any(told.get(self._job(name)) != (view.error is not None) for name, view in views.items()):
@@ -111,7 +111,7 @@ class RunLineage:
         return self._clock.monotonic() >= self._looked_s + self._target.every_s
 
     def _beginning(self) -> list[RunEvent]:
-        """The first event, if it was not told."""
+        """The first event, if it was not sent."""
         if self._has_begun:
             return []
         self._has_begun = True

@@ -4,11 +4,11 @@
                                             ▲                          │
                                             └──── PublishedEpoch ──────┘  root, view and epoch, as properties
 
-The first publication writes all rows, batch by batch.  Each later one reads from the table which epoch it shows, and
-writes the difference between that epoch and the wanted one.  If that epoch has expired, or the view was rebuilt, all
-rows are written again.
+The first publication writes all rows, batch by batch.  Each later call reads the epoch of the table, and writes the
+difference between that epoch and the requested epoch.  If that epoch has expired, or the view was rebuilt, all rows
+are written again.
 
-Beside a run a process of its own does so, one loop for each table:
+During a run a separate process publishes, with one loop for each table:
 
     RunControl ──state──► Publications ──epochs──► publishing_process: PublicationLoop ──► Publisher
                                ▲                               │
@@ -20,7 +20,7 @@ Invariants:
   new epoch; the next publication goes on from there.  So the table equals the view at the epoch that it names.
 * A commit that is not ours is noticed, and nothing is written over it.  Maintenance, which changes no row, is allowed.
 * A commit succeeds only on the version of the table that was read: of two publishers one wins.
-* What is refused is refused before anything is written.
+* A refusal comes before anything is written.
 * A run waits for its publications only at its end, and for a stated time.  What they still have to read is pinned.
 * Libraries of formats are extras, imported at the first use.
 

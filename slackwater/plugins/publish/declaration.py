@@ -18,7 +18,7 @@ from state.location import Location
 
 @dataclass(frozen=True)
 class DeclaredPublication:
-    """A view, and a table that follows it beside the run.
+    """A view, and a table that follows it during the run.
 
     Args:
         view: the name of the view.

@@ -70,7 +70,7 @@ class Publication:
         target: the format and place of the table.
         epoch: the epoch that the table names now.
         since: the epoch that it named before; None for the first publication.
-        is_whole: true if all rows were written, and not only those that have changed.
+        is_whole: true if all rows were written, and not only the changed rows.
         rows: the number of rows written: new and changed ones.
         removed: the number of rows removed; with a key, of groups that are gone; 0 if all were written.
         version: the version of the table, in the words of its format.

@@ -29,7 +29,7 @@ _LONGEST_PAUSE_OF_FAILED_S = 600.0
 _PASSING = (StorageUnavailableError, OvertakenError, CommitUnknownError, EpochNotFoundError, OSError)
 _UPKEEP_EVERY_S = 600.0
 _NOT_WATCHED = PlaceWatch((), ())
-# Epochs that do not change the view are no commits, but the table shall not name an old epoch for ever.
+# Epochs without changes of the view make no commit, but the table must not name an old epoch for ever.
 _NAMED_EVERY_S = 600.0
 
 
@@ -212,7 +212,7 @@ class PublicationLoop:
             self._report = replace(self._report, error=failed_view(self._publication.view, failure), is_failed=True)
 
     def _commit(self, root: PublishedRoot, epoch: int) -> Publication:
-        """Publishes an epoch, which is pinned before it is read, until the next one is published."""
+        """Publishes an epoch, which is pinned before it is read, until the next epoch is published."""
         with ExitStack() as pins:
             pins.enter_context(self._access.pin(epoch))
             self._places.check()

@@ -33,7 +33,7 @@ _log = structlog.get_logger(actor="run")
 
 
 class Publications:
-    """Hosts the process, tells it of epochs, starts it again when it dies, and keeps its reports.
+    """Hosts the process, sends it the epochs, starts it again when it dies, and stores its reports.
 
     The run waits for it only at its end.  It has a process of its own since the libraries of formats compute in Python
     and in memory: beside the loop of the views they would delay epochs.
@@ -89,7 +89,7 @@ class Publications:
                 self._news.notify_all()
 
     def begin_end(self) -> None:
-        """No further epoch follows: the last one is being published."""
+        """No further epoch follows: the last epoch is being published."""
         with self._news:
             self._is_over = True
             self._news.notify_all()
@@ -131,13 +131,13 @@ class Publications:
             self._wait_for(lambda: self._is_over, min(LONGEST_PAUSE_S, 2.0 ** min(deaths, 16)))
 
     def _wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
-        """Whether the condition came true before the end of the run."""
+        """True if the condition came true before the end of the run."""
         with self._news:
             self._news.wait_for(lambda: condition() or self._is_over, timeout_s)
             return bool(condition())
 
     def _life(self) -> str | None:
-        """Starts the process, and tells it the epochs until the end of the run.
+        """Starts the process, and sends it the epochs until the end of the run.
 
         Returns:
             The reason why it ended before; None if it ended with the run.

@@ -115,7 +115,7 @@ def check_writable(location: Location) -> None:
 
 
 def require_same_columns(place: object, wanted: Mapping[str, str], found: Mapping[str, str]) -> None:
-    """Checks the columns of a table against those of a view.
+    """Checks the columns of a table against the columns of a view.
 
     Args:
         place: the place of the table, for the message.

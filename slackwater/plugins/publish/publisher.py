@@ -49,8 +49,8 @@ def publish(
 ) -> Publication:
     """Brings a view into a table of another format, as one commit that names root, view and epoch.
 
-    The first call writes all rows.  Each later one reads from the table which epoch it has, and writes what differs
-    from there; all rows again if that epoch has expired or the view was rebuilt.  A process that dies leaves the
+    The first call writes all rows.  Each later call reads the epoch of the table, and writes the differences since
+    then. It writes all rows again if that epoch has expired or the view was rebuilt.  A process that dies leaves the
     table at the epoch that it names, and the next call continues from there.  The root is only read.
 
     The rows that may differ are in memory at once; the other rows of the view are not.
@@ -58,7 +58,7 @@ def publish(
     Args:
         store: the root.
         view: the name of the view.
-        target: the table, `Delta(...)`, `Iceberg(...)` or `ParquetFiles(...)`; it is made if there is none.
+        target: the table, `Delta(...)`, `Iceberg(...)` or `ParquetFiles(...)`; it is created if it does not exist.
         epoch: an epoch, as for `Store.snapshot`; None for the latest.
         adopt: whether a table that holds this view of another root, or a later epoch of this root, becomes a table
             of this root: one commit replaces all of its rows.  For a root that was moved or restored, or that
@@ -90,7 +90,7 @@ class Publisher:
         store: the root.
         view: the name of the view.
         target: the table.
-        clock: gives the age of what is expired.
+        clock: the clock by which files expire.
         is_marked: whether this process has written the marker of the table.
         adopts: whether a table of this view becomes a table of this root, although another root has published it, or
             this root had a later epoch before it was restored.

@@ -1,4 +1,4 @@
-"""The process that publishes beside a run: one thread for each publication.
+"""The process that publishes during a run: one thread for each publication.
 
     stdin    lines of JSON: a `PublishingJob`, then {"epoch": N} for each epoch, {"publish": [...], "places": [...]} for
              publications that are added, and {"end": true} at the end of the run
@@ -33,7 +33,7 @@ _FORMATS: dict[str, type[Target]] = {each.__name__: each for each in get_args(Ta
 
 @dataclass(frozen=True)
 class PublishingJob:
-    """What the process publishes.
+    """The tables that the process publishes.
 
     Args:
         root: the root of the run.

@@ -69,11 +69,11 @@ def checked_epoch(
     snapshot: Snapshot | None,
     identity: str,
 ) -> int | None:
-    """The epoch that a table has; None if it has none.
+    """The epoch of a table; None without an epoch.
 
     Args:
         table: the table, which is only read.
-        publication: what a run would publish to it.
+        publication: the epochs that a run would publish to it.
         root: the root of the pipeline.
         snapshot: its latest epoch; None without one.
         identity: the identity of the root; empty before its first start.
@@ -93,7 +93,7 @@ def checked_epoch(
 def plan_publications(
     root: Location, publications: Iterable[DeclaredPublication], clock: Clock
 ) -> tuple[PublicationPlan, ...]:
-    """Looks at each table.  Whether it can be written is not tried.
+    """Looks at each table.  Write access is not tried.
 
     Args:
         root: the root of the pipeline, which may not exist yet.

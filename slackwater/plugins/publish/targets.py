@@ -35,10 +35,10 @@ class Delta(_Table):
     Args:
         uri: the directory or URL of the table.
         storage_options: access to it, by the names that `Pipeline` takes; the environment gives the others.  Without
-            any, a pipeline takes those of its root for a table on the same kind of store.
+            options, a pipeline uses the options of its root for a table on the same kind of store.
         interval_s: seconds from one publication of a run to the next; 0 for each epoch.  Epochs that pass meanwhile are
             one commit.
-        keep_s: a run deletes files that no version of the last so many seconds has, and compacts small files.
+        keep_s: a run deletes files that no version of this many last seconds has, and compacts small files.
 
     Raises:
         SettingsError: the URL or a number is not valid.
@@ -73,11 +73,11 @@ class Iceberg(_Table):
             chooses the place.
         catalog: the properties of its catalog, as PyIceberg names them, for example
             `{"type": "rest", "uri": "https://..."}`.  None for the catalog `slackwater` in PyIceberg's configuration.
-            Without one, a table in a local directory has a catalog in the file `catalog.db` beside it.
+            Without one, a table in a local directory has a catalog in the file `catalog.db` in the parent directory.
         table: its name in the catalog; None for `slackwater.` and the last part of the URI.
         interval_s: seconds from one publication of a run to the next; 0 for each epoch.  Epochs that pass meanwhile are
             one commit.
-        keep_s: a run expires snapshots that are older than so many seconds.
+        keep_s: a run expires snapshots older than this number of seconds.
 
     Raises:
         SettingsError: the URL, the name or a number is not valid.

@@ -14,7 +14,7 @@ Invariants:
 * A session has a DuckDB of its own without files, network and tables, whose configuration is locked.
 * The catalog for clients' tools (`pg_catalog`, `information_schema`) is a read-only DuckDB of schemas alone.
 * `Session` and all below it do no I/O of sockets: messages come in, bytes go out.
-* A row leaves as soon as it is computed: a result is in memory only as far as DuckDB needs it to compute it.
+* A row is sent as soon as it is computed: a result is in memory only as far as DuckDB needs it to compute it.
 
 Face: `sql_server.SqlServer`, `worker.run`, and the rooms `log_in` for connections up to their log-in and `front`.
 """

@@ -55,7 +55,7 @@ class Interruption:
                 self._running = None
 
     def interrupt(self, reason: str) -> None:
-        """Ends what is computed now, if anything is."""
+        """Ends the running statement, if any."""
         with self._lock:
             if self._running is not None:
                 self._reason = reason
@@ -68,7 +68,7 @@ class Interruption:
                 self._running.interrupt()
 
     def stop(self, reason: str) -> None:
-        """Ends what is computed now, and whatever would be computed later."""
+        """Ends the running statement and all later ones."""
         with self._lock:
             self._reason, self._is_final = reason, True
             if self._running is not None:
@@ -114,7 +114,7 @@ class Engine:
         del self._histories[name]
 
     def cursor(self, catalog: str) -> Any:
-        """A connection whose names are those of a catalog."""
+        """A connection whose names are the names of a catalog."""
         cursor = self._connection.cursor()
         cursor.execute(f"USE {catalog}.{SCHEMA}")
         return cursor
@@ -203,7 +203,7 @@ class Rows:
                 return None
 
     def close(self) -> None:
-        """Drops what was not read."""
+        """Drops the unread rows."""
         self._reader.close()
         del self._reader
 

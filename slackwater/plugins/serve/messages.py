@@ -33,7 +33,7 @@ class Startup:
 
 @dataclass(frozen=True)
 class CancelRequest:
-    """The only message of a connection that ends the statement of another one."""
+    """The only message of a connection: it ends the statement of another connection."""
 
     process_id: int
     secret: bytes = field(repr=False)
@@ -104,7 +104,7 @@ class Sync:
 
 @dataclass(frozen=True)
 class Flush:
-    """The wish for the answers so far."""
+    """The request for the answers so far."""
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ class Portal:
         return skipped
 
     def close(self) -> None:
-        """Drops what was not read."""
+        """Drops the unread rows."""
         self._rest, self.is_over = None, True
         self._rows.close()
 

@@ -28,7 +28,7 @@ TABLES: Mapping[str, pa.Schema] = {
     "sources": SOURCE_SCHEMA,
     "handled_files": HANDLED_SCHEMA,
 }
-"""The tables beside the views; a view with such a name comes before it."""
+"""The tables in addition to the views; a view of the same name takes precedence."""
 
 
 class _TableRelation(Relation):
@@ -62,7 +62,7 @@ class ServedEpoch:
         return self.snapshot.epoch
 
     def open_views(self) -> dict[str, View]:
-        """The views that were opened so far."""
+        """The opened views."""
         with self._lock:
             return dict(self._views)
 

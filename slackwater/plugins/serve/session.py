@@ -88,7 +88,7 @@ class Session:
         self._asking.interruption.insist()
 
     def stop(self, reason: str) -> None:
-        """Ends the statement that runs now, and all later ones, from another thread."""
+        """Ends the running statement and all later statements, from another thread."""
         self._asking.interruption.stop(reason)
 
     def part(self, answers: Iterator[bytes], nbytes: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Settings of a session: those that clients ask for, and the epoch."""
+"""Settings of a session: the settings that clients request, and the epoch."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _FIXED = {
     "lc_collate": "C",
     "bytea_output": "hex",
 }
-"""Settings with one value here: another one is taken without effect, as the page for clients says."""
+"""Settings with one value here: another value has no effect, as the page for clients states."""
 
 
 class SessionSettings:
@@ -91,7 +91,7 @@ class SessionSettings:
         return value
 
     def set(self, name: str, value: str | None) -> Iterator[tuple[str, str]]:
-        """A new value, or the first one for None; yields what clients are told of it.
+        """Sets a new value, or the first value for None; yields the notices for the client.
 
         Raises:
             SqlError: the value is not possible.
@@ -118,7 +118,7 @@ class SessionSettings:
         self._values = dict(self._first)
 
     def reported(self) -> Iterator[tuple[str, str]]:
-        """What a client is told at its start."""
+        """The settings that a client receives at its start."""
         for name, shown in _REPORTED.items():
             yield shown, self._values[name]
 

@@ -97,7 +97,7 @@ _BY_ARROW: dict[pa.DataType, PgType] = {
 
 
 def type_of(data_type: pa.DataType) -> PgType:
-    """The type in PostgreSQL of a type of Arrow; what has no equal there is JSON, or text."""
+    """The PostgreSQL type of an Arrow type; JSON or text if PostgreSQL has no equal type."""
     known = _BY_ARROW.get(data_type)
     if known is not None:
         return known

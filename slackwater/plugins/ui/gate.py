@@ -26,7 +26,7 @@ class AccessToken:
 
     Args:
         text: the secret; the repr does not show it.
-        is_new: True if it was generated, and the user must be told.
+        is_new: True if it was generated, so that it must be printed for the user.
     """
 
     text: str = field(repr=False)

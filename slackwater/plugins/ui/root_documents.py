@@ -152,7 +152,7 @@ class RootDocuments:
         return _plain({"sources": sources})
 
     def views(self) -> Document:
-        """The views, each with what it reads, its lag in seconds, its cost and its error; what they keep; backfills."""
+        """The views with inputs, lag in seconds, cost and error; their internal views; backfills."""
         latest = self._store.latest_epoch()
         views = self._store.views.table().to_pylist()
         costs = self._store.views.costs(_COSTS_OF_EPOCHS)

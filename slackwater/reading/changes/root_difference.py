@@ -18,15 +18,15 @@ class ViewDifference:
     Args:
         view: the name of the view.
         epoch: the epoch of the first root.
-        other_epoch: the epoch of the other one.
+        other_epoch: the epoch of the other root.
         rows: the number of rows in the first root.
-        other_rows: the number of rows in the other one.
+        other_rows: the number of rows in the other root.
         only_here: the number of rows that only the first root has.
-        only_there: the number of rows that only the other one has.
+        only_there: the number of rows that only the other root has.
         rows_here: the first of the rows that only the first root has.
-        rows_there: the first of the rows that only the other one has.
+        rows_there: the first of the rows that only the other root has.
         columns_here: columns, with their types, that only the first root has; they are not compared.
-        columns_there: the same of the other one.
+        columns_there: the same of the other root.
     """
 
     view: str

@@ -28,7 +28,7 @@ class ViewChange:
         key: the columns that identify a row; empty for a view without groups, or without all of their columns.
         rows: the new and changed rows, as of this epoch.
         removed: the removed rows.  With a key: their keys, as a table of these columns.  Without a key: whole rows,
-            also replaced ones; a row that stands here twice is removed twice.
+            also replaced ones; a row that is listed twice is removed twice.
     """
 
     view: str
@@ -147,7 +147,7 @@ class ViewChanges:
             rows, removed = difference(before.reader, after.reader, after.key)
             key = after.key
         elif after:
-            # The view is new, or replaces another one of the same name.
+            # The view is new, or replaces another view of the same name.
             rows, key = after.rows(), after.key
             removed = before.known_by() if before else after.none()
         elif before:

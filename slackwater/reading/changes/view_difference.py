@@ -64,11 +64,11 @@ def difference(before: ViewReader, after: ViewReader, key: tuple[str, ...]) -> t
 
 
 def differing_rows(left: ViewReader, right: ViewReader, columns: list[str]) -> tuple[pa.Table, pa.Table]:
-    """The rows of each side that the other one lacks, as bags; the two may be datasets of different roots.
+    """The rows of each side that the other side lacks, as bags; the two may be datasets of different roots.
 
     Args:
         left: a version of a dataset.
-        right: a version of the same dataset, or of another one.
+        right: a version of the same dataset, or of another dataset.
         columns: the columns to compare, which both have.
 
     Raises:
@@ -133,7 +133,7 @@ class _Side:
         return cls(reader, {each.fragment_id: each for each in reader.dataset.get_fragments()})
 
     def files(self, at: int) -> dict[str, Any]:
-        """The files of a fragment, without its deletions; no two files have one name, whatever dataset they are in."""
+        """The files of a fragment, without its deletions; no two files have the same name, in any dataset."""
         description: dict[str, Any] = self.fragments[at].metadata.to_json()
         description["files"] = [{**file, "base_id": None} for file in description["files"]]
         return {name: value for name, value in description.items() if name != "deletion_file"}

@@ -214,7 +214,7 @@ def _merged(
 
 
 def _is_counted(store: StateStore, status: FileStatus, state_version: int | None) -> bool:
-    """Whether the ledger has a file with a status: its counts say so without a reading of all files."""
+    """True if the ledger has a file with a status: its counts say so without a reading of all files."""
     return status in store.count_ledger(state_version)["status"].to_pylist()
 
 

@@ -1,4 +1,4 @@
-"""Table of what was done to files after the commit, and its words for one file."""
+"""Table of the actions on files after the commit, and their text for one file."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def waiting_lines(owner: Owner | None, source: str) -> list[str]:
 
 
 def handled_lines(root: Location, source: str, path: str, until: datetime) -> list[str]:
-    """What was last done to a file by each action, a sentence each.
+    """The last result of each action on a file, a sentence each.
 
     Args:
         source: the name of the source.

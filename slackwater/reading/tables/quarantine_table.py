@@ -23,7 +23,7 @@ QUARANTINE_SCHEMA = pa.schema([*(TABLES["quarantine"].field(name) for name in _C
 def quarantine_table(store: StateStore, catalog: Catalog, state_version: int | None, source: str | None) -> pa.Table:
     """One row per bad record, poison message and skipped name that was not cleared, see `Ledger.quarantine`.
 
-    The records of a file stand in the order in which they were found.
+    The records of a file are in the order in which they were found.
 
     Raises:
         NotFoundError: the source does not exist.

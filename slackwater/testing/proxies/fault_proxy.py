@@ -92,7 +92,7 @@ class FaultProxy(RequestLog):
     """An endpoint in front of an S3 server that loses, delays and damages what passes, as its rules say.
 
     Without rules it is a `RequestLog`.  With them, each request in the log has the fault that it met, so that a test
-    can tell that it did.  Made by `S3Server.fault_proxy`.
+    can check it.  Made by `S3Server.fault_proxy`.
 
     Args:
         host: of the server behind.
@@ -124,8 +124,8 @@ class FaultProxy(RequestLog):
             method: an HTTP method, `LIST` for a page of a listing (which is no `GET` here), or `*` for all.
             pattern: of the key below the bucket, of the prefix for a listing; `*` crosses directories.
             probability: of the fault, for each request that matches.
-            skip: so many requests that match are left alone first.
-            times: the fault happens at most so often; None for no limit.
+            skip: the number of matching requests to leave alone first.
+            times: the maximum number of faults; None for no limit.
         """
         rule = FaultRule(method, pattern, probability, skip, times)
         with self._deciding:
@@ -133,14 +133,14 @@ class FaultProxy(RequestLog):
         return rule
 
     def heal(self) -> None:
-        """Removes the rules; what is frozen or slow goes on at once."""
+        """Removes the rules; frozen and slow requests continue at once."""
         with self._deciding:
             self._rules.clear()
             healed, self._healed = self._healed, threading.Event()
         healed.set()
 
     def met(self, kind: str) -> list[Request]:
-        """The requests that met one kind of fault, so far."""
+        """The requests that met one kind of fault."""
         return [request for request in self.requests if request.fault == kind]
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from slackwater.testing.proxies.reverse_proxy import Exchange, Request, ReverseP
 
 
 class RequestLog(ReverseProxy):
-    """An honest proxy with a memory; the arguments are those of `ReverseProxy`."""
+    """An honest proxy with a memory; the arguments are the same as of `ReverseProxy`."""
 
     def __init__(self, host: str, port: int, options_for: Callable[[str], dict[str, str]]) -> None:
         self._lock = threading.Lock()
@@ -19,7 +19,7 @@ class RequestLog(ReverseProxy):
 
     @property
     def requests(self) -> list[Request]:
-        """All requests so far, in the order in which they were decided."""
+        """All requests, in the order in which they were decided."""
         with self._lock:
             return list(self._requests)
 

@@ -140,7 +140,7 @@ class Exchange(BaseHTTPRequestHandler):
         self._head, self._content = head(self._head), edited
 
     def refuse(self, status: int, code: str) -> None:
-        """Answers with an error of S3, whatever the server said."""
+        """Answers with an error of S3 in place of the server's answer."""
         content = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{code}</Message></Error>".encode()
         headers = [("Content-Type", "application/xml"), ("Content-Length", str(len(content)))]
         self._send(_head(status, code, headers) + (b"" if self.command == "HEAD" else content))
@@ -243,5 +243,5 @@ class Request:
 
     @property
     def is_list(self) -> bool:
-        """Whether it lists a page of a bucket."""
+        """True if it lists a page of a bucket."""
         return self.method == "GET" and not self.key and "list-type" in self.query

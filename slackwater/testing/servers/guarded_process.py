@@ -16,9 +16,9 @@ class GuardedProcess:
     It ends with `stop`, or with the process that started it however that ends: see `process_guard.py`.
 
     Args:
-        command: the program and its arguments; in each of them `{directory}` stands for the directory.
+        command: the program and its arguments; in each of them `{directory}` is replaced by the directory.
         files: the files in the directory before the start; readable by this user alone.
-        environment: variables beside those of this process.
+        environment: variables in addition to the variables of this process.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class GuardedProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether the command has not ended by itself."""
+        """True if the command has not ended by itself."""
         return self._guard.poll() is None
 
     def last_words(self) -> str:
-        """The end of what it has printed."""
+        """The end of its output."""
         log = self.directory / "server.log"
         return " | ".join(log.read_text(errors="replace").splitlines()[-3:]) if log.exists() else "(none)"
 

@@ -1,4 +1,4 @@
-"""A server on loopback for the length of a `with` block: started until it answers, ended whatever happens."""
+"""A server on loopback for the length of a `with` block: started until it answers, and always ended."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class GuardedServer(ABC):
 
     @abstractmethod
     def _is_ours(self) -> bool | None:
-        """True if this server answers at the port, False if another one does; None without an answer."""
+        """True if this server answers at the port, False if another server does; None without an answer."""
 
     def _options(self, endpoint: str) -> dict[str, str]:
         return {

@@ -2,7 +2,7 @@
 
     python -I -S process_guard.py DIRECTORY COMMAND ARGUMENT ...
 
-Prints the command's pid.  When standard input ends (the owner closed it, or died in whatever way), the command and
+Prints the command's pid.  When standard input ends (the owner closed it, or died in any way), the command and
 its process group get SIGKILL and DIRECTORY is removed.  When the command ends first, the guard ends with its exit code.
 """
 

@@ -51,7 +51,7 @@ class RayCluster:
         num_cpus: logical CPUs of the head node.
         resources: custom resources of the head node; each node has one of its own name, `head` here.
         object_store_bytes: memory for objects, of each node.
-        environment: variables of every process on its nodes, beside those of this process.
+        environment: variables of every process on its nodes, in addition to the variables of this process.
         clock: paces the waiting.
 
     Raises:

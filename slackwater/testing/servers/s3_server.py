@@ -27,7 +27,7 @@ class S3Server(GuardedServer):
 
     Args:
         clock: paces the waiting for the first answer.
-        webdav: whether it speaks WebDAV beside, see `webdav_location`.
+        webdav: whether it also speaks WebDAV, see `webdav_location`.
 
     Raises:
         SettingsError: the server's program is not installed.

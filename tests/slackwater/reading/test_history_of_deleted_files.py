@@ -85,7 +85,7 @@ def test_the_same_version_that_is_back_is_read_again_and_then_simply_there(flow:
     flow.epoch(gone(FIRST))
     flow.epoch(back(FIRST, FIRST))
     assert flow.history().text.splitlines()[1:] == [
-        "It is back, and is read again: its rows come into the views when all of it is read."
+        "It is back, and is read again: its rows are added to the views when all of it is read."
     ]
     flow.read_in_place(FIRST, 2)
     flow.epoch()
@@ -102,7 +102,7 @@ def test_another_version_that_is_back_has_a_line_of_its_own(flow: Flow) -> None:
     flow.epoch(gone(FIRST))
     flow.epoch(back(FIRST, SECOND))
     old, new, then, count = flow.history().text.splitlines()
-    assert then == "It is back, and is read again: its rows come into the views when all of it is read."
+    assert then == "It is back, and is read again: its rows are added to the views when all of it is read."
     assert (
         old.startswith("s3://raw/a was deleted, seen at epoch 2 (")
         and "has been waiting to be read since epoch 3" in new

@@ -41,7 +41,7 @@ def test_tags_are_those_that_s3_takes(tags: Any) -> None:
         (
             "s3://raw/in",
             {"after": sw.Delete(keep_s=0), "on_change": "replace", "materialize": True},
-            "the rows of a file leave the views when it is deleted",
+            "the deletion of a file removes its rows from the views",
         ),
     ],
 )
