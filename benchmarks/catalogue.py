@@ -36,6 +36,12 @@ def _words(line: str) -> tuple[str, ...]:
 
 
 CATALOGUE = (
+    Entry(
+        "realistic",
+        1_800,
+        _words("--epochs 40 --most-rows 2000000"),
+        _words("--pipeline demo --rows 5000 --epochs 15"),
+    ),
     Entry("small_files", 400, quick=_words("--files 500")),
     Entry("freshness", 400, _words("--files 40 --warm 10"), quick=_words("--files 8 --warm 5")),
     Entry("growing_view", 400, _words("--files 150")),

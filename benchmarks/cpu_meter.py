@@ -2,39 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import psutil
 
 THE_SERVER = "the S3 server"
-
-
-class CpuMeter:
-    """From its making on."""
-
-    def __init__(self) -> None:
-        self._before = _seconds()
-
-    def seconds(self) -> dict[str, float]:
-        """Of each kind of process, the largest first; of processes that still live."""
-        spent: dict[str, float] = {}
-        for (pid, kind), now in _seconds().items():
-            spent[kind] = spent.get(kind, 0.0) + now - self._before.get((pid, kind), 0.0)
-        return dict(sorted(spent.items(), key=lambda each: -each[1]))
-
-
-def _seconds() -> dict[tuple[int, str], float]:
-    own = psutil.Process()
-    found: dict[tuple[int, str], float] = {(own.pid, "the driver"): _of(own)}
-    for process in own.children(recursive=True):
-        try:
-            found[process.pid, kind_of(process.cmdline())] = _of(process)
-        except psutil.Error:
-            continue
-    return found
-
-
-def _of(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)
 
 
 def kind_of(command: list[str]) -> str:
@@ -49,3 +21,37 @@ def kind_of(command: list[str]) -> str:
     if program.endswith("weed"):
         return THE_SERVER
     return "Ray and the rest"
+
+
+class CpuMeter:
+    """From its making on.
+
+    Args:
+        kind: the kind of a process, from its command line.
+    """
+
+    def __init__(self, kind: Callable[[list[str]], str] = kind_of) -> None:
+        self._kind = kind
+        self._before = self._spent()
+
+    def seconds(self) -> dict[str, float]:
+        """Of each kind of process, the largest first; of processes that still live."""
+        spent: dict[str, float] = {}
+        for (pid, kind), now in self._spent().items():
+            spent[kind] = spent.get(kind, 0.0) + now - self._before.get((pid, kind), 0.0)
+        return dict(sorted(spent.items(), key=lambda each: -each[1]))
+
+    def _spent(self) -> dict[tuple[int, str], float]:
+        own = psutil.Process()
+        found: dict[tuple[int, str], float] = {(own.pid, "the driver"): _of(own)}
+        for process in own.children(recursive=True):
+            try:
+                found[process.pid, self._kind(process.cmdline())] = _of(process)
+            except psutil.Error:
+                continue
+        return found
+
+
+def _of(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)

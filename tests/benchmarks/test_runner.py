@@ -66,7 +66,7 @@ def test_a_benchmark_that_takes_too_long_is_ended_with_what_it_started(tmp_path:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--only", "nothing"], "there is no benchmark 'nothing'; there are: small_files, "),
+        (["--only", "nothing"], "there is no benchmark 'nothing'; there are: realistic, "),
         (["--quick", "--write", "--only", "discovery_cost"], "quick numbers are not for docs/benchmarks.md"),
     ],
 )

