@@ -282,8 +282,8 @@ class CoordinateExecutor:
         return [*self._rescaling.on_connected(now_s), *self._continue(now_s)]
 
     def on_mark(self) -> list[CoordinateInstruction]:
-        """Makes a mark, see `CaughtUp`: it is `self.mark`."""
-        return [MarkListings(self._caught_up.make_mark())]
+        """Makes a mark that a user waits for, see `CaughtUp`: it is `self.mark`."""
+        return [MarkListings(self._caught_up.make_mark(), at_once=True)]
 
     def on_time(self, now_s: float) -> list[CoordinateInstruction]:
         """The time of a `WakeAt` has come."""

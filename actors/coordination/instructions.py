@@ -76,9 +76,14 @@ class TryNextFile(Instruction):
 
 @dataclass(frozen=True)
 class MarkListings(Instruction):
-    """Asks every list actor to report when everything that is in its bucket now has been handed on."""
+    """Asks every list actor to report when everything that is in its bucket now has been handed on.
+
+    Args:
+        at_once: whether somebody waits for the mark: the next listings begin now.
+    """
 
     mark: int
+    at_once: bool = False
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import pyarrow as pa
 from actors.files import ChangedFile, FileVersion, ReadingOrder
 from actors.listing.epoch_writer import EpochWriter
 from actors.listing.event_look_up import EventLookUp
+from actors.listing.frame_listing import FrameListing
 from actors.listing.instructions import ListInstruction, ReadPage, ReportPause, ReportRemovals, WarnOf
 from actors.listing.known_names import KnownNames
 from actors.listing.listing_digests import ListingDigests
@@ -75,6 +76,7 @@ class ListExecutor:
         listed: the last listing in the store.
         removes: True if the rows of deleted files are retracted: then such a file is read again when it is back.
         guard: pauses removals; None to pause none.
+        is_frame: True for a static table that came with the pipeline, see `FrameListing`.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class ListExecutor:
         removes: bool = False,
         guard: RemovalGuard | None = None,
         order: ReadingOrder | None = None,
+        is_frame: bool = False,
     ) -> None:
         self._actor, self._source = actor, source
         self._filter, self._pace, self._events = path_filter, pace, events
@@ -134,6 +137,7 @@ class ListExecutor:
         )
         self._vanished = VanishedNames(source, self._names, self._looks)
         self._marks, self._complete_mark = ListingMarks(), 0
+        self._frame = FrameListing(is_frame=is_frame)
         self.retry_s = 0.0
         self._sent = 0
         self._now_s = 0.0
@@ -151,6 +155,8 @@ class ListExecutor:
         instructions += [SendToNames(name, barrier) for name in self._shards]
         self._writer.epoch = barrier.epoch.curr
         yield from self._vanished.take(barrier.vanished)
+        if any(each.source == self._source for each in barrier.vanished):
+            self._frame.on_vanished()
         if barrier.is_stop:
             self._is_stopped = True
             return [*instructions, *(self._events.release() if self._events else []), End()]
@@ -179,22 +185,26 @@ class ListExecutor:
         return self._steps.run(self._take_commit(epoch, now_s))
 
     def _take_commit(self, epoch: int, now_s: float) -> Asking[list[ListInstruction]]:
+        self._frame.on_committed(epoch)
         if self._events is None:
             return []
         self._events.on_committed(epoch)
         self._names.missing.on_committed()
         return (yield from self._continue(now_s))
 
-    def on_mark(self, mark: int, now_s: float) -> list[ListInstruction]:
+    def on_mark(self, mark: int, now_s: float, *, at_once: bool = False) -> list[ListInstruction]:
         """A mark was made.
 
         It is complete when every file is handed on that was in the bucket at the mark.  A listing that begins after the
-        mark tells that, or the queue of events.
-        """
-        return self._steps.run(self._take_mark(mark, now_s))
+        mark shows these files, or the queue of events reports them.
 
-    def _take_mark(self, mark: int, now_s: float) -> Asking[list[ListInstruction]]:
-        self._marks.on_mark(mark)
+        Args:
+            at_once: see `MarkListings`.
+        """
+        return self._steps.run(self._take_mark(mark, now_s, at_once=at_once))
+
+    def _take_mark(self, mark: int, now_s: float, *, at_once: bool) -> Asking[list[ListInstruction]]:
+        self._marks.on_mark(mark, at_once=at_once)
         return (yield from self._continue(now_s))
 
     def on_schema(self, found: bool, now_s: float) -> list[ListInstruction]:
@@ -255,8 +265,10 @@ class ListExecutor:
         missing = self._names.missing
         doubtful = self._looks.is_doubtful
         self._marks.end_listing(*settling, must_confirm=missing.is_suspecting, is_doubtful=doubtful)
-        # No more than every second listing comes early for missing names: files may go all the time.
-        self._has_hurried = (missing.is_suspecting or doubtful) and not self._is_busy and not self._has_hurried
+        self._frame.end_listing(is_known=self._is_as_known)
+        # Without a wait, at most every second listing comes early for missing names: files may be deleted all the time.
+        may_hurry = self._marks.is_awaited or not self._has_hurried
+        self._has_hurried = (missing.is_suspecting or doubtful) and not self._is_busy and may_hurry
         pause_s = _SETTLE_S if self._settling else _CONFIRM_S if self._has_hurried else None
         self._pace.end(now_s, pause_s, is_busy=self._is_busy)
         asked = [] if self._guard.paused else missing.ask(self._writer.epoch, self._tally.listings)
@@ -458,12 +470,15 @@ class ListExecutor:
 
     def _list(self, now_s: float, wakes: list[float]) -> list[ListInstruction]:
         """Asks for the next page, or adds the time when that may be to `wakes`."""
+        if not self._is_listing and self._marks.needs_listing and not self._knows_without_listing:
+            self._pace.request(now_s)
         next_s = self._pace.next_s(now_s, is_listing=self._is_listing, is_busy=self._is_busy)
         if next_s > now_s and not self._has_last_page:
             wakes.append(next_s)
             return []
         if not self._is_listing:
             self._marks.begin_listing()
+            self._frame.begin_listing(self._writer.last_epoch)
             self._foreign.begin_listing()
             self._pace.begin(now_s)
             self._pages.begin_listing()
@@ -477,7 +492,7 @@ class ListExecutor:
         if self._unsent or self._names.missing.awaits_answer:
             return
         self._tally.on_all_sent()
-        complete = self._marks.complete
+        complete = self._marks.last if self._frame.is_current else self._marks.complete
         if self._events is not None and self._foreign.paused is None:
             if not self._tally.must_list and self._events.is_complete(self._marks.last):
                 complete = self._marks.last
@@ -501,6 +516,17 @@ class ListExecutor:
             complete_mark=self._complete_mark,
             is_refused=self._refusals.is_lasting,
         )
+
+    @property
+    def _knows_without_listing(self) -> bool:
+        """Whether a mark becomes complete without a listing."""
+        return self._frame.is_current or (self._events is not None and not self._tally.must_list)
+
+    @property
+    def _is_as_known(self) -> bool:
+        """Whether the listing that has ended has shown the files that were handed on, and nothing else."""
+        is_settled = not self._settling and not self._unsent and not self._names.missing.is_suspecting
+        return is_settled and self._tally.listed > 0 and self._tally.found == 0
 
     @property
     def _paused_reason(self) -> str | None:

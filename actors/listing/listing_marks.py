@@ -12,18 +12,35 @@ class ListingMarks:
 
     Attributes:
         last: the last mark that was made.
+        awaited: the last mark that somebody waits for.
         complete: the last mark that listings have completed.
     """
 
     def __init__(self) -> None:
-        self.last, self.complete = 1, 0
+        self.last, self.complete, self.awaited = 1, 0, 0
         self._listing = self._pending = 0
         self._waits_for: Set[str] = frozenset()
         self._must_confirm = False
 
-    def on_mark(self, mark: int) -> None:
-        """A mark was made."""
+    def on_mark(self, mark: int, *, at_once: bool = False) -> None:
+        """A mark was made.
+
+        Args:
+            at_once: whether somebody waits for it.
+        """
         self.last = max(self.last, mark)
+        if at_once:
+            self.awaited = self.last
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody waits for a mark."""
+        return self.awaited > self.complete
+
+    @property
+    def needs_listing(self) -> bool:
+        """Whether somebody waits for a mark, and no listing has begun since it was made."""
+        return self.is_awaited and self.awaited > self._listing
 
     def begin_listing(self) -> None:
         """A listing begins."""

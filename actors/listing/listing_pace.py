@@ -89,6 +89,14 @@ class ListingPace:
         else:
             self.stretched_by = "listing takes longer" if took_s > self._interval_s else None
 
+    def request(self, now_s: float) -> None:
+        """Somebody waits for a listing: it begins now if half of the requests of an hour stay for all others.
+
+        Otherwise a program that waits in a loop would leave no request for the rest of the hour.
+        """
+        if self.budget.has_half(now_s, self._cost):
+            self.hurry(now_s)
+
     def hurry(self, now_s: float) -> None:
         """The next listing begins now, as far as the budget allows."""
         self._next_s, self._busy_next_s = min(self._next_s, now_s), min(self._busy_next_s, now_s)

@@ -56,6 +56,10 @@ class RequestBudget:
         """Number of requests that may be made now, up to `most`."""
         return most if self._per_hour is None else max(0, min(most, self._per_hour - self.last_hour(now_s)))
 
+    def has_half(self, now_s: float, requests: int) -> bool:
+        """Whether at least half of the requests of an hour are left after so many further ones."""
+        return self._per_hour is None or 2 * (self.last_hour(now_s) + requests) <= self._per_hour
+
     def wait_s(self, now_s: float) -> float:
         """Seconds until a request may be made; 0 if one may be made now."""
         excess = 0 if self._per_hour is None else self.last_hour(now_s) - self._per_hour + 1

@@ -81,8 +81,10 @@ class ActorGroup:
         self._runtime, self._actors, self._definition = runtime, actors, definition
         self._poisoned, self._stored = poisoned, stored
         self._schemas, self._columns = dict(open_sources), dict[str, Sequence[str]]()
-        self._sources_with_events = [
-            source.name for source in definition.sources if isinstance(source.discovery, Notifications)
+        self._notified_of_commits = [
+            source.name
+            for source in definition.sources
+            if isinstance(source.discovery, Notifications) or source.table == "frame"
         ]
         topology = Topology(definition, mapping.owners)
         self._lists = {
@@ -200,14 +202,18 @@ class ActorGroup:
         for fetcher in self._fetchers.values():
             self._runtime.notify(fetcher, FetchShell.read_columns, columns)
 
-    def mark(self, mark: int) -> None:
-        """Requests a report of every list actor when it has handed on all files that exist now."""
+    def mark(self, mark: int, *, at_once: bool) -> None:
+        """Requests a report of every list actor when it has handed on all files that exist now.
+
+        Args:
+            at_once: see `MarkListings`.
+        """
         for lister in self._lists.values():
-            self._runtime.notify(lister, ListShell.mark, mark)
+            self._runtime.notify(lister, ListShell.mark, mark, at_once)
 
     def committed(self, epoch: int) -> None:
-        """Notifies the list actors of sources with a queue of events that an epoch is committed."""
-        for source in self._sources_with_events:
+        """Notifies the list actors to which it matters that an epoch is committed."""
+        for source in self._notified_of_commits:
             self._runtime.notify(self._lists[source], ListShell.committed, epoch)
 
     def try_next_file(self, source: str) -> None:

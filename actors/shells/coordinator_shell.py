@@ -233,7 +233,7 @@ class CoordinatorShell(Shell[CoordinateInstruction]):
             case ReportCommitted():
                 self._group.committed(instruction.epoch)
             case MarkListings():
-                self._group.mark(instruction.mark)
+                self._group.mark(instruction.mark, at_once=instruction.at_once)
             case DecideSchema():
                 self._group.decide_schema(instruction.source, instruction.schema)
             case TryNextFile():

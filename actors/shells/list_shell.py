@@ -177,6 +177,7 @@ class ListShell(ActorShell[ListInstruction]):
             removes=source.policy.removes,
             guard=_guard(source.policy),
             order=source.order,
+            is_frame=source.table == "frame",
         )
 
     # -- calls of other actors ------------------------------------------------------------------------------------
@@ -201,10 +202,10 @@ class ListShell(ActorShell[ListInstruction]):
         with self.guard():
             self.do(self._executor.on_schema(found, self.now_s()))
 
-    async def mark(self, mark: int) -> None:
-        """Requests a report when all files that exist now are handed on."""
+    async def mark(self, mark: int, at_once: bool) -> None:
+        """Requests a report when all files that exist now are handed on; `at_once` as in `MarkListings`."""
         with self.guard():
-            self.do(self._executor.on_mark(mark, self.now_s()))
+            self.do(self._executor.on_mark(mark, self.now_s(), at_once=at_once))
 
     async def committed(self, epoch: int) -> None:
         """All epochs up to this one are committed."""

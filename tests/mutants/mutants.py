@@ -22,6 +22,7 @@ from tests.mutants.schema_mutants import SCHEMA_MUTANTS
 from tests.mutants.serving_mutants import SERVING_MUTANTS
 from tests.mutants.store_mutants import STORE_MUTANTS
 from tests.mutants.view_mutants import VIEW_MUTANTS
+from tests.mutants.waiting_mutants import WAITING_MUTANTS
 
 _WATERMARKS = "tests/actors/coordination/test_watermarks.py"
 
@@ -910,4 +911,5 @@ MUTANTS = (
     *SERVING_MUTANTS,
     *STORE_MUTANTS,
     *VIEW_MUTANTS,
+    *WAITING_MUTANTS,
 )

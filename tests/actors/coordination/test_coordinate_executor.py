@@ -16,6 +16,7 @@ from actors.coordination.instructions import (
     Connect,
     CoordinateInstruction,
     DecideSchema,
+    MarkListings,
     ReportScaling,
     ReportUnmatched,
     TryNextFile,
@@ -79,6 +80,10 @@ def test_a_request_whose_epoch_has_something_to_commit_is_over_when_that_is_comm
     assert flow.over == 1
     flow.commits(commit)
     assert flow.over == 2
+
+
+def test_a_mark_that_a_user_waits_for_asks_for_listings_at_once(flow: Coordination) -> None:
+    assert flow.executor.on_mark() == [MarkListings(2, at_once=True)]
 
 
 def test_no_mark_is_reached_before_the_commit_of_the_epoch_that_shows_what_a_view_lacked(flow: Coordination) -> None:

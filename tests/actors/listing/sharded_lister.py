@@ -47,8 +47,8 @@ class ShardedLister(ListExecutor):
     def on_committed(self, epoch: int, now_s: float) -> list[ListInstruction]:
         return self._answered(super().on_committed(epoch, now_s))
 
-    def on_mark(self, mark: int, now_s: float) -> list[ListInstruction]:
-        return self._answered(super().on_mark(mark, now_s))
+    def on_mark(self, mark: int, now_s: float, *, at_once: bool = False) -> list[ListInstruction]:
+        return self._answered(super().on_mark(mark, now_s, at_once=at_once))
 
     def on_schema(self, found: bool, now_s: float) -> list[ListInstruction]:
         return self._answered(super().on_schema(found, now_s))

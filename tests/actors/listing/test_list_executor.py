@@ -193,6 +193,129 @@ def test_a_mark_is_complete_at_the_end_of_a_listing_that_began_after_it() -> Non
     assert mark(executor, 3) == 2
 
 
+def reads(instructions: list[ListInstruction]) -> list[bool]:
+    """Whether each page that is asked for is the first of a listing."""
+    return [each.first for each in of(ReadPage, instructions)]
+
+
+def list_once(executor: ListExecutor, now_s: float, *paths: str) -> list[ListInstruction]:
+    """Answers a listing that is under way."""
+    executor.on_page(page(*paths), now_s)
+    return executor.on_listing_end(now_s, AT)
+
+
+def test_a_wait_does_not_wait_for_the_time_of_the_next_listing() -> None:
+    executor = lister()
+    executor.on_barrier(INITIAL, 0.0)
+    list_once(executor, 0.0)
+    assert reads(executor.on_mark(2, 3.0)) == [], "a watermark has time"
+    assert reads(executor.on_mark(3, 3.0, at_once=True)) == [True]
+    assert mark(executor, 1) == 1
+    assert of(WakeAt, list_once(executor, 3.5)) == [WakeAt(13.5)]
+    assert mark(executor, 2) == 3
+
+
+def test_a_wait_during_a_listing_is_followed_by_another_listing_at_once() -> None:
+    executor = lister()
+    executor.on_barrier(INITIAL, 0.0)
+    assert reads(executor.on_mark(2, 3.0, at_once=True)) == [], "one listing at a time"
+    assert reads(list_once(executor, 4.0)) == [True]
+    assert mark(executor, 1) == 1
+    assert reads(list_once(executor, 5.0)) == []
+    assert mark(executor, 2) == 2
+
+
+def test_a_wait_for_a_local_file_takes_the_two_listings_that_show_it_whole() -> None:
+    executor = lister(must_settle=True)
+    executor.on_barrier(INITIAL, 0.0)
+    list_once(executor, 0.0)
+    executor.on_mark(2, 3.0, at_once=True)
+    assert of(WakeAt, list_once(executor, 3.0, "a")) == [WakeAt(4.0)], "not at once: the file may be growing"
+    executor.on_time(4.0)
+    assert of(WakeAt, list_once(executor, 4.0, "a")) == [WakeAt(14.0)]
+    assert mark(executor, 1) == 2
+
+
+def test_a_wait_gets_its_listing_after_a_pause() -> None:
+    executor = lister()
+    executor.on_barrier(INITIAL, 0.0)
+    list_once(executor, 0.0)
+    executor.on_barrier(replace(barrier(1), mutation=Pause()), 1.0)
+    assert reads(executor.on_mark(2, 3.0, at_once=True)) == []
+    assert reads(executor.on_barrier(replace(barrier(2), mutation=Resume()), 4.0)) == [True]
+
+
+def test_waits_leave_half_of_the_requests_of_an_hour_to_the_other_listings() -> None:
+    executor = lister(pace=ListingPace(10.0, RequestBudget(20)))
+    executor.on_barrier(INITIAL, 0.0)
+    list_once(executor, 0.0)
+    for number in range(2, 11):
+        assert reads(executor.on_mark(number, 3.0, at_once=True)) == [True]
+        list_once(executor, 3.0)
+    assert reads(executor.on_mark(11, 3.0, at_once=True)) == []
+    (wake,) = of(WakeAt, executor.on_time(3.0))
+    assert wake.monotonic_s == 183.0, "the regular time: 20 requests an hour"
+
+
+def test_a_listing_of_many_pages_at_once_needs_all_of_them_in_the_half() -> None:
+    pace = ListingPace(10.0, RequestBudget(20))
+    pace.begin(0.0)
+    pace.ask(7, 0.0)
+    pace.on_page(7, 0.0)
+    pace.end(0.0)
+    pace.request(1.0)
+    assert pace.next_s(1.0, is_listing=False) == 1_260.0, "14 of 20 would be gone"
+
+
+def test_a_wait_lists_a_table_that_came_with_the_pipeline_until_its_file_is_committed() -> None:
+    executor = lister(is_frame=True)
+    executor.on_barrier(INITIAL, 0.0)
+    list_once(executor, 0.0, "rows.parquet")
+    executor.on_barrier(barrier(1), 0.0)
+    assert reads(executor.on_mark(2, 1.0, at_once=True)) == [True], "it may be replaced before the ledger has the file"
+    list_once(executor, 1.0, "rows.parquet")
+    executor.on_committed(1, 1.5)
+    assert reads(executor.on_mark(3, 2.0, at_once=True)) == [True], "the last listing began before the commit"
+    list_once(executor, 2.0, "rows.parquet")
+    assert reads(executor.on_mark(4, 3.0, at_once=True)) == []
+    assert mark(executor, 2) == 4
+    assert reads(executor.on_time(12.0)) == [True], "a replacement whose process was killed is found in time"
+
+
+def test_a_wait_needs_no_listing_of_a_table_that_was_read_before() -> None:
+    executor = table_as_read()
+    list_once(executor, 0.0, "rows.parquet")
+    assert reads(executor.on_mark(2, 3.0, at_once=True)) == []
+    assert mark(executor, 1) == 2
+
+
+def test_a_wait_lists_a_table_whose_file_is_not_there_or_has_changed() -> None:
+    executor = lister(is_frame=True)
+    executor.on_barrier(INITIAL, 0.0)
+    list_once(executor, 0.0)
+    assert reads(executor.on_mark(2, 3.0, at_once=True)) == [True]
+    executor = table_as_read()
+    executor.on_page(page("rows.parquet", etag="2"), 0.0)
+    executor.on_listing_end(0.0, AT)
+    assert reads(executor.on_mark(2, 3.0, at_once=True)) == [True]
+
+
+def test_a_wait_lists_a_table_whose_file_was_replaced_before_it_was_read() -> None:
+    executor = table_as_read()
+    list_once(executor, 0.0, "rows.parquet")
+    lost = Vanished("s", "rows.parquet", file("rows.parquet").version)
+    executor.on_barrier(replace(barrier(1), vanished=(lost,)), 1.0)
+    assert reads(executor.on_mark(2, 3.0, at_once=True)) == [True]
+
+
+def table_as_read() -> ListExecutor:
+    """The list step of a table that was read before, in its first listing."""
+    known = file("rows.parquet")
+    executor = lister(is_frame=True, seen=SeenIndex([path_fingerprint("s", known.path)], [known.version]))
+    executor.on_barrier(INITIAL, 0.0)
+    return executor
+
+
 def test_a_mark_waits_for_the_settling_files_and_for_no_others() -> None:
     executor = lister(must_settle=True)
     executor.on_barrier(INITIAL, 0.0)

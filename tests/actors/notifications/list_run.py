@@ -212,7 +212,7 @@ class ListRun:
     def catch_up(self) -> None:
         """Commits until all is handed on, and committed, that there was when this was called."""
         self._marks += 1
-        self._call(self._actor.mark(self._marks))
+        self._call(self._actor.mark(self._marks, True))
         eventually(self._has_caught_up, what="it did not catch up")
         self.commit()
 

@@ -1,0 +1,40 @@
+"""Deliberate faults in the listings of a wait."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+_LISTING = "tests/actors/listing/test_list_executor.py"
+
+WAITING_MUTANTS = (
+    Mutant(
+        "a wait waits for the time of the next listing",
+        "actors/listing/list_executor.py",
+        (("            self._pace.request(now_s)\n", "            self._pace.rest_until(now_s)\n"),),
+        shown_by=f"{_LISTING}::test_a_wait_does_not_wait_for_the_time_of_the_next_listing",
+    ),
+    Mutant(
+        "a wait asks for no listing",
+        "actors/coordination/coordinate_executor.py",
+        (("make_mark(), at_once=True)]", "make_mark())]"),),
+        shown_by="tests/actors/coordination/test_coordinate_executor.py",
+    ),
+    Mutant(
+        "waits use up the requests of the hour",
+        "actors/listing/listing_pace.py",
+        (("if self.budget.has_half(now_s, self._cost):", "if self.budget.left(now_s, 1):"),),
+        shown_by=_LISTING,
+    ),
+    Mutant(
+        "a wait does not list a table whose file is not committed",
+        "actors/listing/frame_listing.py",
+        (("self._is_after_commit = last_epoch <= self._committed", "self._is_after_commit = True"),),
+        shown_by=_LISTING,
+    ),
+    Mutant(
+        "a wait does not list a table whose file was replaced before it was read",
+        "actors/listing/list_executor.py",
+        (("            self._frame.on_vanished()\n", "            pass\n"),),
+        shown_by=_LISTING,
+    ),
+)
