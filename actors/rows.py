@@ -54,8 +54,8 @@ class Rows:
         anchor: a position behind all of them, or at a row of them, at which another reader may begin.
         others: columns of the file that the schema does not have, if the reader looks for them; of type null if it
             does not look for their type.
-        missing: columns of the schema that the file as a whole does not have, and that are null in all its records, if
-            the format tells.
+        missing: columns of the schema that the header of the file lacks; of JSON, that no record of the first block
+            has, in the first rows of the file.
         renamed: columns of the file whose name the source cannot have, each with both names: `("", "_c0")`.
         event_high: the highest event time among the rows of `table`, in microseconds since 1970, or of rows of the
             file that were read with them; None without one.
@@ -95,7 +95,7 @@ class Rows:
             bad,
             parts[0].anchor,
             parts[-1].others,
-            parts[-1].missing,
+            parts[0].missing,
             parts[-1].renamed,
             highest(*(part.event_high for part in parts)),
         )

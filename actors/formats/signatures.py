@@ -186,6 +186,8 @@ def with_found_format(error: UnreadableFile, file: ObjectFile, declared: Declare
     """
     head = file.head(HEAD_BYTES)
     found = binary_format(head) or markup_format(head) or json_format(head)
+    if found is None and not _BINARY.search(head):
+        found = delimited_format(head)
     if found is None or found.name == declared:
         return error
     return is_another(found, declared)

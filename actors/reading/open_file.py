@@ -159,7 +159,7 @@ class OpenFile:
         Raises:
             UnreadableFile: a column is missing.
         """
-        missing = rows.missing
+        missing = rows.missing if self._source.shows_columns else ()
         if not self._source.shows_columns and not rows.first_row and not isinstance(self._source.format, Text):
             missing = missing_columns(schema, source_names(self._shown(), schema.names, self._source.names))
         if missing:

@@ -17,6 +17,30 @@ _JSON_TYPES = "tests/actors/formats/test_json_types.py"
 
 FORMAT_MUTANTS = (
     Mutant(
+        "half of a surrogate pair in a name of JSON is an unexpected error",
+        "actors/formats/text/json_schema.py",
+        (("    if _SURROGATE.search(text):\n", "    if False:\n"),),
+        shown_by=f"{_JSON_TYPES}::test_half_of_a_surrogate_pair_in_a_name_is_a_bad_record",
+    ),
+    Mutant(
+        "fields of structs in JSON match by exact names",
+        "actors/formats/text/json_names.py",
+        (("FileNames(list(kind), rule, names, are_nested=True) if", "None if"),),
+        shown_by=f"{_JSON_TYPES}::test_fields_of_structs_match_in_any_case",
+    ),
+    Mutant(
+        "a field that no record of JSON has is null without a report",
+        "actors/formats/text/json.py",
+        (("        if not rows.first_row and self._absent:\n", "        if False:\n"),),
+        shown_by="tests/actors/reading/test_file_columns.py::test_a_column_that_no_json_record_has_is_reported",
+    ),
+    Mutant(
+        "CSV in a Parquet source is not named",
+        "actors/formats/signatures.py",
+        (("        found = delimited_format(head)\n", "        found = None\n"),),
+        shown_by=f"{_FOREIGN}::test_csv_in_a_binary_source_is_named",
+    ),
+    Mutant(
         "an array of JSON that was cut off is a whole file",
         "actors/formats/text/json_records.py",
         (("        if self.is_last and is_inside and self.error is None:\n", "        if False:\n"),),

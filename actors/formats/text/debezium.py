@@ -103,7 +103,7 @@ def _unwrapped(piece: Rows, wanted: pa.Schema) -> Rows:
     is_after = after.is_valid()
     columns = [_column(table, field.name, after, before, is_after) for field in wanted]
     rows = pa.Table.from_arrays(columns, schema=wanted)
-    unwrapped = replace(piece, table=rows, others=())
+    unwrapped = replace(piece, table=rows, others=(), missing=())
     lacks_row = np.asarray(pc.invert(pc.or_(is_after, before.is_valid())))
     return set_aside(unwrapped, table, lacks_row, lambda _: _NO_ROW) if lacks_row.any() else unwrapped
 

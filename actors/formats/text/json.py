@@ -19,7 +19,7 @@ from actors.formats.salvage import with_a_record
 from actors.formats.signatures import HEAD_BYTES, delimited_format, is_another
 from actors.formats.template import Reader, ReadRequest
 from actors.formats.text.content import TextContent, chunks
-from actors.formats.text.json_names import AmbiguousNames, FileNames, names_of
+from actors.formats.text.json_names import AmbiguousNames, FileNames, absent_names, names_of
 from actors.formats.text.json_records import begins_with_array, records
 from actors.formats.text.json_rows import Found, JsonRows, blank_bytes
 from actors.formats.text.json_schema import JsonShape, shape_of
@@ -203,6 +203,7 @@ class _Parser:
         self._raw, self._content = raw, without_columns(request.schema, () if raw is None else (raw,))
         self._names: FileNames | None = None
         self._columns = JsonColumns(self._content, timestamps)
+        self._absent: frozenset[str] | None = None
         self.needs_bounds = raw is not None and raw in request.wanted.names
         # A row of three characters is a null in every column.
         self.most_records = max(1, limits.max_batch_bytes // max(1, row_bytes(request.schema)))
@@ -220,7 +221,12 @@ class _Parser:
 
     def completed(self, rows: Rows) -> Rows:
         others, renamed = self._others, self._names.renamed if self._names else ()
-        return replace(rows, others=others, renamed=renamed) if others or renamed else rows
+        missing: tuple[str, ...] = ()
+        if not rows.first_row and self._absent:
+            missing = tuple(name for name in self._content.names if name in self._absent)
+        self._absent = frozenset()
+        is_plain = not (others or renamed or missing)
+        return rows if is_plain else replace(rows, others=others, renamed=renamed, missing=missing)
 
     def _with_raw(self, table: pa.Table, found: Found | None) -> pa.Table:
         if self._raw is None:
@@ -239,7 +245,18 @@ class _Parser:
         if not self._content.names:
             return table
         table = self._names.merged(table) if self._names else table
+        if self._absent is None or self._absent:
+            self._note_absent(table, bytes(text))
         return conform(table, self._content, parse_text=True, timestamps=self._timestamps, names=self._rule)
+
+    def _note_absent(self, table: pa.Table, text: bytes) -> None:
+        """Notes the columns that no record of the text has, nor any text before it since the last `completed`."""
+        if not table.num_rows:
+            return
+        noted = table.column_names if self._absent is None else self._absent
+        empty = [name for name in noted if table.column(name).null_count == table.num_rows]
+        spellings = {name: self._names.spellings(name) if self._names else [name] for name in empty}
+        self._absent = absent_names(spellings, text) if empty else frozenset()
 
     def _looked_at(self, text: Text) -> pa.Table:
         """The rows of whole records; extra columns are noted."""
@@ -264,8 +281,8 @@ class _Parser:
         shown = records(head, is_start=True, is_last=is_whole, of_array=of_array, require_time=self._require_time)
         found = Found(head, shown.starts, shown.ends).between(0, _RECORDS_LOOKED_AT)
         names = names_of(found.texts(), self._limits, self._require_time)
-        self._names = FileNames(self._content.names, self._rule, names)
-        self._columns = JsonColumns(self._names.in_file(self._content), self._timestamps)
+        self._names = FileNames(self._content, self._rule, names)
+        self._columns = JsonColumns(pa.schema(self._names.in_file()), self._timestamps)
         self._others = tuple(pa.field(name, pa.null()) for name in self._names.others)
 
     def _look_at_all(self, text: bytes) -> None:
@@ -274,7 +291,7 @@ class _Parser:
         shown = records(text, is_start=True, is_last=True, of_array=False, require_time=require_time, are_good=True)
         texts = Found(text, shown.starts, shown.ends).texts()
         known = self._names.of_source if self._names else frozenset(self._content.names)
-        unknown = [name for name in names_of(texts, self._limits, require_time) if name not in known]
+        unknown = [name for name in names_of(texts, self._limits, require_time, within=False) if name not in known]
         # An extra field may be inside a struct: Arrow would then report it for every block.
         self._is_strict = bool(unknown)
         found = shape_of(texts, self._limits, require_time).fields(self._timestamps) if unknown else []

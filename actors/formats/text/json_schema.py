@@ -49,15 +49,20 @@ def _integer(digits: str) -> int | _LongInteger:
 
 
 _DECODER = json.JSONDecoder(parse_int=_integer)
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def loads(text: bytes) -> Any:
     """The value of a JSON text.
 
     Raises:
-        ValueError, RecursionError: it is not JSON, or nested too deep.
+        ValueError, RecursionError: it is not JSON, has half of a surrogate pair, or is nested too deep.
     """
-    return _DECODER.decode(text.decode())
+    value = _DECODER.decode(text.decode())
+    if _SURROGATE.search(text):
+        # Python accepts half of a pair, which no text in UTF-8 can have.
+        json.dumps(value, ensure_ascii=False, default=str).encode()
+    return value
 
 
 @dataclass(slots=True)

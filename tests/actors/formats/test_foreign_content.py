@@ -196,3 +196,10 @@ def test_wide_text_without_its_encoding_is_named(tmp_path: Path, encoding: str) 
     for format in (Json(), Debezium()):
         with pytest.raises(UnreadableFile, match="JSON is UTF-8: write it again as UTF-8"):
             reader_for(format).infer_schema(file)
+
+
+@pytest.mark.parametrize("format", [Parquet(), Avro(), Orc()], ids=lambda format: format.name)
+@pytest.mark.parametrize("content", [b"id,n\n1,2\n", b"\xef\xbb\xbfid;n\r\n1;2\r\n", b"id\tn\n1\t2\n"])
+def test_csv_in_a_binary_source_is_named(tmp_path: Path, content: bytes, format: Format) -> None:
+    with pytest.raises(UnreadableFile, match=r'it is CSV, not .*format="csv"'):
+        reader_for(format).infer_schema(open_written(tmp_path, content))

@@ -286,3 +286,39 @@ def test_many_columns_of_several_kinds_take_a_few_parses(
     assert first == {name: f"[{number}]" for number, name in enumerate(names)}
     assert second == dict.fromkeys(names) | {"c0": "1", "c2": "t"}
     assert len(parses) <= 20
+
+
+def test_fields_of_structs_match_in_any_case(tmp_path: Path) -> None:
+    inner = pa.struct([("x", pa.int64()), ("Y", pa.string())])
+    kinds = [("a", inner), ("l", pa.list_(inner)), ("m", pa.map_(pa.string(), inner)), ("d", pa.struct([("e", inner)]))]
+    value = '{"X": 1, "y": "z"}'
+    lines = ["null", f'{{"a": {value}, "L": [{value}, null], "m": {{"k": {value}, "n": null}}, "d": {{"E": {value}}}}}']
+    rows = _read(tmp_path, "\n".join([*lines, '{"l": [], "a": null}']).encode(), *kinds)
+    struct = {"x": 1, "Y": "z"}
+    found = {"a": struct, "l": [struct, None], "m": [("k", struct), ("n", None)], "d": {"e": struct}}
+    assert rows == [dict.fromkeys("almd"), found, dict.fromkeys("almd") | {"l": []}]
+
+
+def test_a_field_of_a_struct_that_is_spelled_as_declared_counts_first(tmp_path: Path) -> None:
+    content = b'{"a": {"b": 1, "B": 2}}\n{"a": {"B": 3}}\n'
+    assert _read(tmp_path, content, ("a", pa.struct([("b", pa.int64())]))) == [{"a": {"b": 1}}, {"a": {"b": 3}}]
+    content = b'{"a": {"Bc": 1}}\n{"a": {"bC": 2}}\n'
+    schema = JsonReader().infer_schema(open_written(tmp_path, content))
+    assert _read(tmp_path, content, *((field.name, field.type) for field in schema)) == [
+        {"a": {"Bc": 1, "bC_1": None}},
+        {"a": {"Bc": None, "bC_1": 2}},
+    ]
+    with pytest.raises(UnreadableFile, match="the columns Bc, bC of the file match column bc of the source"):
+        _read(tmp_path, content, ("a", pa.struct([("bc", pa.int64())])))
+
+
+@pytest.mark.parametrize("name", ['"\\ud800"', '"x": 1, "\\udC00"', '"x": {"\\ud83d"', '"x": [{"a\\ude00"'])
+def test_half_of_a_surrogate_pair_in_a_name_is_a_bad_record(tmp_path: Path, name: str) -> None:
+    closing = "".join({"{": "}", "[": "]"}[sign] for sign in reversed(name) if sign in "[{")
+    content = f'{{{name}: 1{closing}}}\n{{"x": "\\ud83d\\ude00"}}\n'.encode()
+    file = open_written(tmp_path, content)
+    schema = JsonReader().infer_schema(file)
+    assert schema == pa.schema([("x", pa.string())])
+    pieces = list(JsonReader().read(file, schema))
+    assert rows_of(pieces) == [{"x": "\U0001f600"}]
+    assert [bad.reason for bad in bad_of(pieces)] == ["JSON parse error: The surrogate pair in string is invalid"]

@@ -223,7 +223,20 @@ def test_a_strict_source_of_json_needs_a_record_with_each_field(tmp_path: Path) 
         opened(tmp_path, "c", b"{}\n{}\n", made, now=now).next_piece(schema, Offset())
     lenient = source(tmp_path, Json(), schema=schema)
     rows, _ = opened(tmp_path, "a", b"".join(lines), lenient, now=now).next_piece(schema, Offset())
-    assert rows.table.num_rows == 2 and rows.missing == ()
+    assert rows.table.num_rows == 2 and rows.missing == ("qty",)
+
+
+def test_a_column_that_no_json_record_has_is_reported(tmp_path: Path) -> None:
+    names = ["id", "qty", "größe", *(f"c{number}" for number in range(20))]
+    schema = pa.schema([(name, pa.int64()) for name in names])
+    made = source(tmp_path, Json(), schema=schema)
+    content = b'{"id": 1, "c1": null}\n{"C2": null, "gr\\u00F6\\u00dfe": 1}\n{"id": "x", "c3": 1}\n'
+    for wanted in (schema, pa.schema(list(schema)[:4])):
+        rows, _ = opened(tmp_path, "a", content, made, now=now).next_piece(wanted, Offset())
+        present = ("id", "c1", "c2", "größe")
+        assert rows.missing == tuple(name for name in wanted.names if name not in present) and len(rows.bad) == 1
+    rows, _ = opened(tmp_path, "a", content, made, now=now).next_piece(schema, Offset(1))
+    assert rows.missing == (), "only the first records of a file show its fields"
 
 
 def test_a_strict_source_has_the_columns_of_the_path(tmp_path: Path) -> None:
