@@ -228,6 +228,10 @@ class RetryCommand(RootOperation[int], kind="retry"):
     def answer(self, result: int) -> Answer:
         return _files_answer(result, "in the queue again") if result else Answer(True, "nothing to retry", {"files": 0})
 
+    def answer_on_root(self, result: int) -> Answer:
+        them = "it" if result == 1 else "them"
+        return _files_answer(result, f"in the queue again; the next run reads {them}") if result else self.answer(0)
+
 
 @dataclass(frozen=True, kw_only=True)
 class RetryViewCommand(RootOperation[None], kind="retry_view"):

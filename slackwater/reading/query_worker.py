@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from slackwater.confinement.confined_duckdb import confine, unconfined_duckdb
+from slackwater.confinement.duckdb_error import duckdb_reason
 from slackwater.confinement.query_parser import QueryParser, RefusedQueryError
 from slackwater.confinement.request_loop import arrow_stream, serve_requests
 from slackwater.reading.file_relation import FileRelation
@@ -134,9 +135,6 @@ def _errors(
         failure = next((each.failure for each in relations if each.failure is not None), None)
         if failure is not None:
             raise failure from error
-        raise UsageError(f"{_reason(error)}; the views at {place} are: {', '.join(views) or 'none'}") from None
-
-
-def _reason(error: Exception) -> str:
-    """An error of DuckDB in one line, without its drawing of the position."""
-    return " ".join(str(error).partition("\n\nLINE ")[0].split())
+        raise UsageError(
+            f"{duckdb_reason(str(error))}; the views at {place} are: {', '.join(views) or 'none'}"
+        ) from None

@@ -123,7 +123,7 @@ def test_a_quarantined_file_is_retried_while_it_runs_and_while_nothing_does_and_
         write(tmp_path / "in", "wrong.csv", b"user,amount\n7,1.5\n")
         eventually(lambda: run.report().rows == LONG + 1)
 
-    assert command("retry", root) == {"text": "1 file is in the queue again", "files": 1}
+    assert command("retry", root) == {"text": "1 file is in the queue again; the next run reads it", "files": 1}
     assert file_of(root, "long.csv")["status"] == "reading"
     limited(tmp_path, max_record_bytes=1 << 20).run(until="caught_up")
     done = file_of(root, "long.csv")

@@ -36,8 +36,8 @@ class RootOwner:
             output.text("owner: none")
         else:
             error = f"; last error: {owner.last_error}" if owner.last_error else ""
-            phase = f"{owner.phase}{_silence(owner, self._now)}"
-            output.text(f"owner: {phase}, process {owner.pid} on {owner.host}, pipeline {owner.pipeline}{error}")
+            process = f"process {owner.pid} on {owner.host}, pipeline {owner.pipeline}{error}"
+            output.text(f"owner: {_phase(owner, self._now)}, {process}")
             if owner.fetchers and not owner.released:
                 output.text(f"fetch actors: {owner.fetchers}{f' ({owner.scaling})' if owner.scaling else ''}")
         output.text(
@@ -45,13 +45,13 @@ class RootOwner:
         )
 
 
-def _silence(owner: Owner, now: datetime) -> str:
-    """The doubt in the phase that a process wrote last, in words; empty without one."""
+def _phase(owner: Owner, now: datetime) -> str:
+    """The phase that a process wrote last, with the doubts about it."""
     from slackwater.reading.watching.owner_watch import SILENT_S
 
     if owner.released:
-        return ""
+        return owner.phase
     if owner.is_dead():
-        return " (its last word: the process is gone)"
+        return f"gone (the process died while {owner.phase})"
     silent_s = (now - owner.renewed_at).total_seconds()
-    return f" (no sign of life for {human_duration(silent_s)})" if silent_s >= SILENT_S else ""
+    return f"{owner.phase} (no sign of life for {human_duration(silent_s)})" if silent_s >= SILENT_S else owner.phase

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from actors.telemetry.logging import redact
+from slackwater.confinement.duckdb_error import duckdb_reason
 from slackwater.confinement.query_parser import RefusedQueryError
 from state.errors import (
     AccessDeniedError,
@@ -63,9 +64,8 @@ def error_of_store(error: SlackwaterError) -> SqlError:
 
 
 def error_of_duckdb(error: Exception) -> SqlError:
-    """An error of DuckDB in one line, without its drawing of the position."""
-    reason = " ".join(redact(str(error)).partition("\n\nLINE ")[0].split())
-    return SqlError(_OF_DUCKDB.get(type(error).__name__, "XX000"), reason)
+    """An error of DuckDB in one line."""
+    return SqlError(_OF_DUCKDB.get(type(error).__name__, "XX000"), duckdb_reason(redact(str(error))))
 
 
 _OF_REFUSALS = {"syntax": SYNTAX, "writes": READ_ONLY, "function": NOT_SERVED, "parameters": TOO_MUCH}

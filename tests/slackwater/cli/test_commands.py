@@ -60,7 +60,10 @@ def test_a_retry_without_a_run_says_how_many_and_which_there_is_not(tmp_path: Pa
     bad = BadFiles(Location(str(tmp_path)))
     bad.ended(BAD, progress("a"), progress("b"), progress("c", source="t"))
     ended = slackwater("retry", str(tmp_path), "--source", "s", "--json")
-    assert (ended.code, json.loads(ended.out)) == (0, {"text": "2 files are in the queue again", "files": 2})
+    assert (ended.code, json.loads(ended.out)) == (
+        0,
+        {"text": "2 files are in the queue again; the next run reads them", "files": 2},
+    )
     assert (bad.paths("ledger"), bad.paths("queue")) == (["c"], ["a", "b"])
     ended = slackwater("retry", str(tmp_path), "--file", "nowhere.csv")
     assert ended.code == 1
@@ -90,5 +93,5 @@ def test_two_who_ask_at_once_while_nobody_runs_do_it_once(tmp_path: Path) -> Non
         ended = list(threads.map(lambda _: command.slackwater("retry", str(tmp_path)), range(2)))
     first, second = sorted(ended, key=lambda each: each.code)
     assert (first.code, second.code) in ((0, 0), (0, 75)), ended
-    assert [each.out for each in ended].count("1 file is in the queue again\n") == 1
+    assert [each.out for each in ended].count("1 file is in the queue again; the next run reads it\n") == 1
     assert bad.paths("queue") == ["a"]

@@ -97,9 +97,8 @@ def test_a_run_that_was_killed_is_told_as_gone(written: WrittenRoot) -> None:
         "Ownership(Location(sys.argv[1]), SystemClock(), run_id='r', pipeline='p').acquire(); os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", script, str(written.root)], env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
-    assert (
-        "owner: starting (its last word: the process is gone), process" in slackwater("status", str(written.root)).out
-    )
+    shown = slackwater("status", str(written.root)).out
+    assert "owner: gone (the process died while starting), process" in shown
 
 
 def test_the_help_has_every_command_in_a_group_with_a_whole_sentence() -> None:

@@ -179,7 +179,7 @@ def test_when_nothing_runs_a_retry_and_a_tag_are_done_at_once(
         root = Location(f"s3://{request.getfixturevalue('bucket')}/root", server.storage_options)
     bad = BadFiles(root)
     bad.ended(BAD, progress("a"), progress("b"))
-    assert asked(root, RetryCommand()) == "2 files are in the queue again"
+    assert asked(root, RetryCommand()) == "2 files are in the queue again; the next run reads them"
     assert (bad.paths("ledger"), bad.paths("queue")) == ([], ["a", "b"])
     assert asked(root, RetryCommand()) == "nothing to retry"
     epoch = bad.root.open().head.epoch
