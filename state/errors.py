@@ -33,6 +33,7 @@
     │   ├── RowsLostError              rows that waited for Spark are gone: the run reads them again
     │   ├── SparkLostError             the Spark application is gone: start a new one
     │   ├── ViewFailedError            the work on one view failed: correct the view or the file, and retry it
+    │   ├── RayNotStartedError         Ray did not start on this machine: end other processes, or join a cluster
     │   └── SparkNotStartedError       Spark did not start: make room in the cluster, or request less
     ├── CommandRefusedError            the owner of a root refused a command: its answer says why
     ├── CommandUnansweredError         the owner did not answer in time: look at `status`, and send it again
@@ -205,6 +206,10 @@ class ViewFailedError(RunFailedError):
     def __init__(self, view: str, doing: str, reason: str) -> None:
         super().__init__(f"view {view!r} failed {doing}: {reason}")
         self.view, self.reason = view, visible(reason)
+
+
+class RayNotStartedError(RunFailedError):
+    """Ray did not start on this machine in several attempts.  No file is the cause."""
 
 
 class SparkNotStartedError(RunFailedError):

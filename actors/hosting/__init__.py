@@ -2,6 +2,7 @@
 
     run_client.py         RunClient            starts the coordinator and talks to it
     ray_session.py        connect_ray, ...     the connection of this process to Ray, plain or by `actors.fast_start`
+    start_attempts.py     start_with_patience  attempts to start a Ray on this machine
     coordinator.py        Coordinator          ┐
     list_actor.py         ListActor            │
     name_actor.py         NameActor            │ the shells of `actors.shells` as Ray actors, each with its

@@ -7,11 +7,13 @@ import signal
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Protocol
 
 import ray
 
 from actors.fast_start.choice import choose_for_ray
+from actors.hosting.start_attempts import start_with_patience
 from actors.telemetry.text import first_line
 from state.errors import RunFailedError, SettingsError
 
@@ -22,12 +24,13 @@ _TASK_S = 60.0
 class RayStart(Protocol):
     """A way to connect this process to Ray: the fast one, `FastRay`, or `PlainRay`."""
 
-    def start(self, num_cpus: int, options: Mapping[str, Any]) -> None:
+    def start(self, num_cpus: int, options: Mapping[str, Any], patience_s: float) -> None:
         """Starts a Ray on this machine.
 
         Args:
             num_cpus: its logical CPUs.
             options: further arguments of `ray.init`.
+            patience_s: seconds that each of Ray's servers has.
         """
 
     def join(self, address: str, options: Mapping[str, Any]) -> None:
@@ -48,7 +51,8 @@ class PlainRay:
     def actor_options(self) -> dict[str, Any]:
         return {}
 
-    def start(self, num_cpus: int, options: Mapping[str, Any]) -> None:
+    def start(self, num_cpus: int, options: Mapping[str, Any], patience_s: float) -> None:
+        """Ray has limits of its own, so the attempts differ in nothing."""
         ray.init(address=_LOCAL, num_cpus=num_cpus, include_dashboard=False, **options)
 
     def join(self, address: str, options: Mapping[str, Any]) -> None:
@@ -85,6 +89,7 @@ def connect_ray(
     Raises:
         SettingsError: the address is of Ray's client, or of its job server.
         RunFailedError: no cluster answers there.
+        RayNotStartedError: none could be started here.
     """
     is_fast = choose_for_ray(fast_start)
     if ray.is_initialized():
@@ -98,7 +103,7 @@ def connect_ray(
     start = _fast_ray() if is_fast else PlainRay()
     with _own_sigterm():
         if joined is None:
-            start.start(max(num_cpus, os.cpu_count() or 1), options)
+            start_with_patience(partial(start.start, max(num_cpus, os.cpu_count() or 1), options))
             _starts.append(start)
             return True
         try:

@@ -6,6 +6,7 @@ from tests.mutants.mutant import Mutant
 
 _TESTS = "tests/slackwater/plugins/serve/test_connections.py"
 _FORKS = "tests/actors/fast_start/test_fork_server.py"
+_ATTEMPTS = "tests/actors/hosting/test_start_attempts.py"
 _CHOICE = "tests/actors/fast_start/test_choice.py"
 
 ENDPOINT_MUTANTS = (
@@ -138,5 +139,51 @@ ENDPOINT_MUTANTS = (
         "state/tables/keys.py",
         (("except UnicodeDecodeError:", "except UnicodeEncodeError:"),),
         shown_by="tests/state/test_json_document.py",
+    ),
+    Mutant(
+        "a start of Ray has one attempt",
+        "actors/hosting/start_attempts.py",
+        (("            if number == len(patience_s):\n", "            if number:\n"),),
+        shown_by=f"{_ATTEMPTS}::test_start_that_failed_for_lack_of_time_is_tried_again_with_more_patience",
+    ),
+    Mutant(
+        "a failed attempt leaves its servers",
+        "actors/hosting/start_attempts.py",
+        (("            each.kill()\n", "            pass\n"),),
+        shown_by=f"{_ATTEMPTS}::test_failed_attempt_leaves_no_server_and_earlier_servers_stay",
+    ),
+    Mutant(
+        "a failed attempt ends a Ray that was there before",
+        "actors/hosting/start_attempts.py",
+        (("started = _servers() - earlier", "started = _servers()"),),
+        shown_by=f"{_ATTEMPTS}::test_failed_attempt_leaves_no_server_and_earlier_servers_stay",
+    ),
+    Mutant(
+        "the raylet waits for its agent for metrics",
+        "actors/fast_start/lean_node.py",
+        (
+            (
+                "    parameters.metrics_agent_port, parameters.metrics_export_port = metrics, export\n",
+                "    parameters.metrics_export_port = export\n",
+            ),
+        ),
+        shown_by=f"{_ATTEMPTS}::test_ray_starts_without_waiting_for_its_agents_and_has_runtime_environments",
+    ),
+    Mutant(
+        "the agent for runtime environments never starts",
+        "actors/fast_start/late_agent.py",
+        (("in select.select([listener, sys.stdin], [], [])[0]", "in select.select([sys.stdin], [], [])[0]"),),
+        shown_by=f"{_ATTEMPTS}::test_ray_starts_without_waiting_for_its_agents_and_has_runtime_environments",
+    ),
+    Mutant(
+        "one late answer of a JVM is its end",
+        "spark_bridge/engine/application/ray_application.py",
+        (
+            (
+                "        except FutureTimeoutError:\n            return None\n",
+                "        except FutureTimeoutError:\n            return -1\n",
+            ),
+        ),
+        shown_by="tests/spark_bridge/engine/application/test_ray_application.py",
     ),
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Callable
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from concurrent.futures import wait
@@ -22,6 +23,7 @@ from pyspark.sql import SparkSession, SQLContext
 from pyspark.sql.udf import UserDefinedFunction
 from ray.exceptions import RayError
 
+from actors.telemetry.machine_load import machine_load
 from spark_bridge.engine.application.driver_jvm import ANSWER_S, begin_call
 from spark_bridge.engine.application.session_start import ApplicationSpec, SessionStart, Step
 from spark_bridge.engine.application.spark_log import log_file
@@ -31,6 +33,8 @@ from state.errors import SparkNotStartedError
 _LOOK_S = 0.1
 _POLITE_S = 10.0
 _FIRST_JOB_S = 60.0
+_LATE_ANSWERS = 2
+"""Answers of a running JVM that are late, one after the other, until it counts as frozen."""
 
 
 class RayApplication:
@@ -71,7 +75,8 @@ class RayApplication:
             self.spark = starting.result()
             job = begin_call(partial(first_job, self.spark))
             with self._step("executor"):
-                is_alive = self.is_alive(deadline_s - self._clock.monotonic())
+                # A JVM that starts on a busy machine may be silent for long.
+                is_alive = self.is_alive(deadline_s - self._clock.monotonic(), late_answers=sys.maxsize)
             if is_alive:
                 with self._step("first job"):
                     wait([job], max(_FIRST_JOB_S, deadline_s - self._clock.monotonic()))
@@ -83,10 +88,10 @@ class RayApplication:
         self.end()
         if error is not None:
             raise SparkNotStartedError(
-                f"Spark did not start on Ray: {reason}; look into {self._log_file} and Ray's logs"
+                f"Spark did not start on Ray ({machine_load()}): {reason}; look into {self._log_file} and Ray's logs"
             ) from error
         raise SparkNotStartedError(
-            f"Spark did not get an executor from Ray within {timeout_s:g} s (start_timeout_s): {room}"
+            f"Spark did not get an executor from Ray within {timeout_s:g} s (start_timeout_s; {machine_load()}): {room}"
         )
 
     def session(self) -> SparkSession:
@@ -94,21 +99,26 @@ class RayApplication:
         assert self.spark is not None, "it has started"
         return self.spark
 
-    def is_alive(self, timeout_s: float) -> bool:
+    def is_alive(self, timeout_s: float, late_answers: int = _LATE_ANSWERS) -> bool:
         """Whether it can compute: the JVM answers, and at least one executor is registered.
 
         Args:
             timeout_s: seconds to wait for an executor to come back; a lost JVM ends the wait at once.
+            late_answers: number of late answers, one after the other, that end the wait.
         """
-        deadline_s = self._clock.monotonic() + timeout_s
-        while (executors := self._executors()) == 0 and self._clock.monotonic() < deadline_s:
+        deadline_s, late = self._clock.monotonic() + timeout_s, 0
+        while not (executors := self._executors()):
+            late = late + 1 if executors is None else 0
+            if late >= late_answers or self._clock.monotonic() > deadline_s:
+                return False
             self._clock.sleep(_LOOK_S)
         return executors > 0
 
     def end(self) -> None:
         """Ends all its processes, within half a minute."""
         has_session = self.spark is not None
-        polite = begin_call(self._processes.stop) if self._executors() >= 0 else None
+        executors = self._executors()
+        polite = begin_call(self._processes.stop) if executors is not None and executors >= 0 else None
         if polite is not None:
             # Spark removes its files, and finishes the event log if the user has configured one.
             wait([polite], _POLITE_S)
@@ -121,15 +131,17 @@ class RayApplication:
             self._processes.ended()
         self.spark = None
 
-    def _executors(self) -> int:
-        """Number of registered executors; -1 if the driver is gone, or does not answer."""
+    def _executors(self) -> int | None:
+        """Number of registered executors; -1 if the driver is gone; None if it does not answer in time."""
         spark = self.spark
         if spark is None or spark.sparkContext._jsc is None or not ray.is_initialized():
             return -1
         try:
             known = begin_call(lambda: spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size())
             return int(known.result(ANSWER_S)) - 1  # one is the driver's
-        except (FutureTimeoutError, Py4JError, OSError):
+        except FutureTimeoutError:
+            return None
+        except (Py4JError, OSError):
             return -1
 
     def _end_executors(self) -> None:
