@@ -39,7 +39,7 @@ _MAY_REMOVE = {
     "slackwater/plugins/demo/scenario.py: self._events.open('ab')": "in a directory that was empty",
     "slackwater/plugins/publish/publishing_process.py: os.fdopen(...)": "the standard output",
     "spark_bridge/engine/fast_start/class_archive.py: open(...)": "an empty file for a lock, in a private directory",
-    "spark_bridge/engine/execution/row_chain.py: os.fdopen(...)": "a file in memory",
+    "spark_bridge/engine/execution/driver_plan.py: os.fdopen(...)": "a file in memory",
     "actors/objects/range_cache.py: open(...)": "a file that the call creates",
     "slackwater/plugins/publish/iceberg_files.py: io.new_output(...)": "a file of a new name",
     "slackwater/plugins/publish/iceberg_table.py: table.io.new_output(...)": "a marker, if the table has no marker",

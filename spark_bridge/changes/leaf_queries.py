@@ -6,8 +6,7 @@ from threading import Lock
 from weakref import WeakKeyDictionary
 
 from spark_bridge.engine.catalyst.catalyst import Catalyst
-from spark_bridge.engine.execution.planned_once import PlannedOnce, planned_once
-from spark_bridge.engine.execution.row_chain import RowChain
+from spark_bridge.engine.execution.planned_once import TableQuery
 from spark_bridge.plans.operator_plan import QueriedPlan
 
 
@@ -16,11 +15,11 @@ class LeafQueries:
 
     def __init__(self, catalyst: Catalyst) -> None:
         self._catalyst, self._lock = catalyst, Lock()
-        self._made: WeakKeyDictionary[QueriedPlan, RowChain | PlannedOnce] = WeakKeyDictionary()
+        self._made: WeakKeyDictionary[QueriedPlan, TableQuery] = WeakKeyDictionary()
 
-    def of(self, leaf: QueriedPlan) -> RowChain | PlannedOnce:
+    def of(self, leaf: QueriedPlan) -> TableQuery:
         """The condition of a join over rows that meet, an order of rows, or the query of another operator."""
         with self._lock:
             if leaf not in self._made:
-                self._made[leaf] = planned_once(self._catalyst, leaf.query)
+                self._made[leaf] = TableQuery(self._catalyst, leaf.query)
             return self._made[leaf]

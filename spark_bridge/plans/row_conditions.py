@@ -12,12 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType
 
-from spark_bridge.engine.catalyst.arrow_frames import frame_of_table, table_of_frame
+from spark_bridge.engine.catalyst.arrow_frames import frame_of_table
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.queries import analysed
 from spark_bridge.engine.catalyst.trees import Plan, simple_name
-from spark_bridge.engine.execution.compiled_rows import compiled_rows
-from spark_bridge.engine.execution.row_chain import RowChain
+from spark_bridge.engine.execution.planned_once import TableQuery
 from spark_bridge.engine.session.spark_errors import ends_run, one_line
 from spark_bridge.engine.session.spark_jobs import SparkJobs
 from state.errors import ViewError
@@ -49,6 +48,7 @@ class RowConditions:
         self._spark, self._jobs, self._view = spark, jobs, view
         self._schema = pa.schema([field.with_nullable(True) for field in schema])
         self._conditions = dict(conditions)
+        self._queries: dict[tuple[str, ...], TableQuery] = {}
         if self._conditions:
             jobs.run("view", _ANALYSED, {view: self._check_all})
 
@@ -94,20 +94,16 @@ class RowConditions:
 
     def _computed(self, names: list[str], rows: pa.Table) -> dict[str, pa.Array]:
         schema = pa.schema([(f"c{number}", pa.bool_()) for number in range(len(names))])
-        chain = self._chain if len(names) == len(self._conditions) else None
-        if chain is not None:
-            table = chain.table(rows, schema)
-        else:
-            table = table_of_frame(self._over(frame_of_table(self._spark, rows), names), schema)
+        table = self._query(tuple(names)).table(rows, schema)
         return {name: table.column(number).combine_chunks() for number, name in enumerate(names)}
 
-    @cached_property
-    def _chain(self) -> RowChain | None:
-        return compiled_rows(self._catalyst, analysed(self._over(self._empty, list(self._conditions))))
-
-    def _over(self, frame: DataFrame, names: list[str]) -> DataFrame:
-        conditions = (F.coalesce(F.expr(self._conditions[name]), F.lit(False)) for name in names)
-        return frame.select(*((~each).alias(f"c{at}") for at, each in enumerate(conditions)))
+    def _query(self, names: tuple[str, ...]) -> TableQuery:
+        """The conditions over rows of the view, planned once."""
+        if names not in self._queries:
+            conditions = (F.coalesce(F.expr(self._conditions[name]), F.lit(False)) for name in names)
+            frame = self._empty.select(*((~each).alias(f"c{at}") for at, each in enumerate(conditions)))
+            self._queries[names] = TableQuery(self._catalyst, analysed(frame))
+        return self._queries[names]
 
     def _check(self, where: str, condition: str) -> None:
         try:

@@ -48,8 +48,8 @@ EQUALITY_MUTANTS = (
     ),
     Mutant(
         "rows stay as Arrow columns on their way through the driver",
-        "spark_bridge/engine/execution/row_chain.java",
-        (("return copied == null ? row : copied.apply(row);", "return row;"),),
+        "spark_bridge/engine/execution/driver_plan.java",
+        (("            if (!hasNested) {\n", "            if (hasNested || !hasNested) {\n"),),
         shown_by="tests/spark_bridge/test_null_elements.py::test_a_view_over_null_elements_equals_spark",
     ),
     Mutant(

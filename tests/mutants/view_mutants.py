@@ -16,7 +16,7 @@ _SIDES = "spark_bridge/changes/sides.py"
 _POSITIONS = "spark_bridge/changes/joined_positions.py"
 _TIER, _KEPT = "spark_bridge/changes/memory_tier.py", "tests/spark_bridge/changes/test_memory_tier.py"
 _EPOCH_TIMES = "tests/spark_bridge/engine/catalyst/test_epoch_timestamps.py"
-_COMPILED = "tests/spark_bridge/engine/execution/test_compiled_rows.py"
+_TABLE_QUERY = "tests/spark_bridge/engine/execution/test_table_query.py"
 _PLANNED_ONCE = "tests/spark_bridge/engine/execution/test_planned_once.py"
 _WINDOWS = "tests/spark_bridge/operators/window/test_windows.py::test_window_is_sparks_answer_at_every_epoch"
 _LIMITS = "tests/spark_bridge/operators/limit/test_limits.py"
@@ -28,7 +28,8 @@ _BESIDE, _FORM = (
     "spark_bridge/operators/scalar_subquery/scalar_subquery_form.py",
 )
 _DRIVER_PLAN = "spark_bridge/engine/execution/driver_plan.py"
-_ROW_CHAIN = "spark_bridge/engine/execution/row_chain.java"
+_DRIVER_JAVA = "spark_bridge/engine/execution/driver_plan.java"
+_LEAVES = "tests/spark_bridge/engine/execution/test_planned_leaves.py"
 _IN_DRIVER = "tests/spark_bridge/engine/execution/test_driver_plan.py"
 _SESSION_WINDOWS = "spark_bridge/operators/window/session_windows.py"
 _SESSIONS = "tests/spark_bridge/operators/window/test_sessions.py"
@@ -125,7 +126,7 @@ VIEW_MUTANTS = (
     Mutant(
         "groups pass a filter that is never true",
         "spark_bridge/engine/execution/planned_once.py",
-        (("        if not self._reads_leaf:\n", "        if not self._output:\n"),),
+        ((' if simple_name(each) == "RDDScanExec"]', "]"),),
         shown_by=f"{_PLANNED_ONCE}::test_a_filter_that_is_never_true_passes_no_row",
     ),
     Mutant(
@@ -720,14 +721,14 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "compiled code keeps the time of its first epoch",
-        "spark_bridge/engine/execution/leaves.py",
-        (("if len(names) == 1 and not has_time else", "if len(names) == 1 else"),),
+        "spark_bridge/engine/catalyst/epoch_timestamps.py",
+        (("cast(self._variable, timestamp", "cast(_java_times(catalyst).literal(0), timestamp"),),
         shown_by=f"{_EPOCH_TIMES}::test_the_code_of_few_rows_keeps_no_time",
     ),
     Mutant(
         "copies of rows are all the last row",
-        _ROW_CHAIN,
-        (("copies.add(((InternalRow) rows.next()).copy());", "copies.add(rows.next());"),),
+        _DRIVER_JAVA,
+        (("copied.apply((InternalRow) each.next()).copy()", "copied.apply((InternalRow) each.next())"),),
         shown_by=f"{_IN_DRIVER}::test_it_gives_the_rows_of_a_job_each_time[an aggregation by hash]",
     ),
     Mutant(
@@ -1359,29 +1360,41 @@ VIEW_MUTANTS = (
         "every session has a class of the same name",
         "spark_bridge/engine/catalyst/java_classes.py",
         (('f"slackwater.of{os.getpid()}n{next(_PACKAGES)}"', '"slackwater.of"'),),
-        shown_by=f"{_COMPILED}::test_a_java_class_that_is_compiled_again_is_another_one",
+        shown_by=f"{_TABLE_QUERY}::test_a_java_class_that_is_compiled_again_is_another_one",
     ),
     Mutant(
-        "rows that fail a condition of compiled code pass it",
-        _ROW_CHAIN,
-        (("return null;", "return row;"),),
-        shown_by=f"{_COMPILED}::test_they_give_the_rows_of_the_query[a filter guards the projection]",
-    ),
-    Mutant(
-        "a chain of RDDs with partitions of its own is asked for others",
+        "a process of Python is started by the thread of the driver",
         _DRIVER_PLAN,
-        (('if kinds == ["ParallelCollectionPartition"] else None', "if kinds else None"),),
-        shown_by=f"{_IN_DRIVER}::test_other_plans_are_jobs",
+        (('or ".python." in name', "or not name"),),
+        shown_by=f"{_IN_DRIVER}::test_other_plans_are_jobs[a process of Python]",
+    ),
+    Mutant(
+        "the columns of rows stand for other columns of a leaf",
+        _DRIVER_PLAN,
+        (("if schema.names[: len(of_leaf)] == of_leaf.names:", "if schema:"),),
+        shown_by=f"{_LEAVES}::test_columns_may_lack_and_may_be_further_ones_in_another_order[in the driver]",
+    ),
+    Mutant(
+        "a plan in the driver has the rows of its first partition only",
+        _DRIVER_JAVA,
+        (("if (next == plan.partitions().length) {", "if (next == 1) {"),),
+        shown_by=f"{_LEAVES}::test_it_gives_the_rows_of_spark_each_time",
+    ),
+    Mutant(
+        "a group has a row for each leaf of a union",
+        "spark_bridge/engine/execution/planned_once.py",
+        (("self._catalyst.physical.unions_in_one_partition(self._plan)", "self._plan"),),
+        shown_by=f"{_LEAVES}::test_a_partial_aggregation_of_several_leaves_has_one_row_for_each_group",
     ),
     Mutant(
         "the memory of a plan in the driver is kept",
-        _ROW_CHAIN,
+        _DRIVER_JAVA,
         (("context.markTaskCompleted(Option.empty());", ";"), ("memory.cleanUpAllAllocatedMemory();", ";")),
         shown_by=f"{_IN_DRIVER}::test_an_error_is_that_of_the_query_and_the_next_rows_are_right",
     ),
     Mutant(
         "a plan in the driver locks blocks without being known",
-        _ROW_CHAIN,
+        _DRIVER_JAVA,
         (("spark.blockManager().registerTask(number);", ";"),),
         shown_by=f"{_IN_DRIVER}::test_a_broadcast_is_read_as_in_a_task",
     ),

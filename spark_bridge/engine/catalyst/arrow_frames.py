@@ -49,6 +49,13 @@ def frame_of_table(spark: SparkSession, table: pa.Table) -> DataFrame:
     return DataFrame(frame, spark)
 
 
+def frame_of_rdd(spark: SparkSession, rdd: Any, schema: pa.Schema) -> DataFrame:
+    """A DataFrame over an RDD of Spark's internal rows, a Java object."""
+    session: Any = spark._jsparkSession
+    struct = session.parseDataType(spark_schema(schema).json())
+    return DataFrame(session.internalCreateDataFrame(rdd, struct, False), spark)
+
+
 def table_of_frame(frame: DataFrame, schema: pa.Schema) -> pa.Table:
     """Runs a DataFrame.  Returns all its rows, with the given schema.
 

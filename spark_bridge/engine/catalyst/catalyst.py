@@ -50,7 +50,7 @@ class Catalyst:
         self.plans = LogicalPlans(self.scala, self.trees, self.expressions)
         self.rows = LeafPlans(spark, self.scala, self.trees, self.schemas, self.expressions, self.plans)
         self.queries = Queries(spark, self.scala)
-        self.physical = PhysicalPlans(spark, self.scala, self.queries, self.expressions)
+        self.physical = PhysicalPlans(spark, self.scala, self.trees, self.queries)
         self.query_count = QueryCount(self.scala)
         self._others: dict[int, Catalyst] = {}
 

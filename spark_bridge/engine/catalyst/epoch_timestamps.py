@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.java_classes import java_instance
 from spark_bridge.engine.catalyst.trees import Expression, Plan, Trees, parts_of, simple_name
 
+_SOURCE = Path(__file__).with_suffix(".java")
 _KINDS = frozenset({"CurrentTimestamp", "Now", "CurrentDate", "LocalTimestamp"})
 _CLOCK_WORDS = frozenset({"now", "today", "tomorrow", "yesterday"})
 _TIMES = frozenset({"DateType", "TimestampType", "TimestampNTZType"})
@@ -72,14 +75,14 @@ def with_time(catalyst: Catalyst, plan: Plan, time_us: int) -> Plan:
     Args:
         time_us: the time, in microseconds since 1970.
     """
-    timestamps = EpochTimestamps(catalyst)
+    time = _java_times(catalyst).literal(time_us)
 
     def within(expression: Expression) -> Expression:
         return catalyst.trees.rewrite(expression, replaced)
 
     def replaced(part: Expression) -> Expression | None:
         if is_epoch_timestamp(part):
-            return timestamps.put_in(part)
+            return catalyst.expressions.cast(time, part.dataType())
         return part.withNewPlan(of(part.plan())) if catalyst.trees.is_instance(part, _SUBQUERY) else None
 
     def of(part: Plan) -> Plan:
@@ -91,26 +94,32 @@ def with_time(catalyst: Catalyst, plan: Plan, time_us: int) -> Plan:
             return part
         return catalyst.plans.with_expressions(part, within) or part
 
-    plan = of(plan)
-    timestamps.set_time(time_us)
-    return plan
+    return of(plan)
+
+
+def _java_times(catalyst: Catalyst) -> Any:
+    return java_instance(catalyst.spark, _SOURCE, "EpochTimestamps")
 
 
 class EpochTimestamps:
-    """The time in one view's plan, which can be set before each job.
+    """The time in one view's plan, which can be set before each run of the plan.
 
-    Spark sends the objects of a plan with each task, so a job computes with the time set before its start.  Its
-    optimizer makes a constant of the time: such a plan is not compiled once for all epochs.
+    The time is a lambda function that returns its argument: an expression whose value the optimizer does not see.
+    Spark sends the objects of a plan with each task, so a job computes with the time set before its start.
+
+    The optimizer may evaluate a condition above an outer join for a row of nulls, and would take the value that the
+    variable has then.  The plans of views have no joins.
     """
 
     def __init__(self, catalyst: Catalyst) -> None:
         self._catalyst = catalyst
         self._holder: Any = None
+        self._variable: Any = None
 
     def set_time(self, time_us: int) -> None:
         """Sets the time for the next jobs: microseconds since 1970."""
         if self._holder is not None:
-            self._holder.set(0, time_us)
+            _java_times(self._catalyst).set(self._holder, time_us)
 
     @property
     def are_used(self) -> bool:
@@ -166,13 +175,10 @@ class EpochTimestamps:
         )
 
     def _time(self, timestamp: Expression) -> Expression:
-        if self._holder is None:
-            self._holder = self._catalyst.expressions.shared_number()
         catalyst = self._catalyst
-        time = catalyst.expressions.call(
-            catalyst.expressions.java_object(self._holder),
-            "get",
-            [catalyst.expressions.number(0)],
-            catalyst.expressions.timestamp_type,
-        )
-        return catalyst.expressions.cast(time, timestamp.dataType())
+        if self._holder is None:
+            self._variable, self._holder = catalyst.expressions.variable(
+                "epoch_time", catalyst.expressions.timestamp_type
+            )
+            self.set_time(0)
+        return catalyst.expressions.cast(self._variable, timestamp.dataType())

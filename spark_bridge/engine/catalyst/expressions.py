@@ -107,9 +107,20 @@ class Expressions:
         """Spark's type of an instant: microseconds since 1970."""
         return self._types.DataTypes.TimestampType
 
-    def shared_number(self) -> Any:
-        """An array with one number for a plan; a job uses the number set before its start."""
-        return self._jvm.java.util.concurrent.atomic.AtomicLongArray(1)
+    def _lambda_variable(self, name: str, data_type: Any) -> tuple[Expression, Any]:
+        """A variable of a lambda function, and its value, an AtomicReference."""
+        number = self._scala.singleton("catalyst.expressions.NamedExpression").newExprId()
+        value = self._jvm.java.util.concurrent.atomic.AtomicReference()
+        return self.classes.NamedLambdaVariable(name, data_type, False, number, value), value
+
+    def variable(self, name: str, data_type: Any) -> tuple[Expression, Any]:
+        """An expression that is never null, and its value, an AtomicReference, which the optimizer does not see.
+
+        A job uses the value set before its start.
+        """
+        variable, value = self._lambda_variable(name, data_type)
+        # Alone, the variable would refer to an attribute; the function has it as an argument.
+        return self.classes.LambdaFunction(variable, self._scala.seq([variable]), False), value
 
     def copied(self, binary: Expression) -> Expression:
         """The same bytes in memory of their own."""
@@ -140,9 +151,7 @@ class Expressions:
     def fulfilling(self, rows: Expression, attributes: Any, condition: Expression) -> Expression:
         """The structs of an array whose fields, in place of these attributes (a Seq), fulfil a condition."""
         classes, kind = self.classes, rows.dataType().elementType()
-        number = self._scala.singleton("catalyst.expressions.NamedExpression").newExprId()
-        value = self._jvm.java.util.concurrent.atomic.AtomicReference()
-        each = classes.NamedLambdaVariable("row", kind, False, number, value)
+        each, _ = self._lambda_variable("row", kind)
         fields = {
             attribute_id(attribute): classes.GetStructField(each, position, self._scala.option(None))
             for position, attribute in enumerate(self._trees.items(attributes))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_bridge.engine.catalyst.arrow_frames import frame_of_table
+from spark_bridge.engine.catalyst.arrow_frames import arrow_schema
 from spark_bridge.engine.catalyst.expressions import Expressions
 from spark_bridge.engine.catalyst.logical_plans import LogicalPlans
 from spark_bridge.engine.catalyst.queries import analysed
 from spark_bridge.engine.catalyst.scala import Scala
 from spark_bridge.engine.catalyst.schemas import Schemas
-from spark_bridge.engine.catalyst.trees import Plan, Trees, simple_name
+from spark_bridge.engine.catalyst.trees import Expression, Plan, Trees, simple_name
 
 UNREADABLE = "Can't zip RDDs with unequal numbers of partitions: List(0, 1)"
 """Part of the message of the error of a query that reads `LeafPlans.unreadable_rows`."""
@@ -74,10 +75,44 @@ class LeafPlans:
         return self._logical_rdd(output, execution.toRdd(), execution.executedPlan().outputPartitioning())
 
     def over_unseen_rows(self, plan: Plan) -> Plan:
-        """The plan over a leaf whose rows the optimizer does not see: one without rows would make the result empty."""
-        [leaf] = self._trees.leaves(plan)
-        empty = frame_of_table(self._spark, self._schemas.arrow_schema(leaf).empty_table())
-        return self._trees.over_leaf(plan, self.unknown_rows(leaf.output(), empty))
+        """The plan over leaves whose rows the optimizer does not see: one without rows would make a result empty."""
+        children = self._trees.items(plan.children())
+        if children:
+            return self._trees.with_children(plan, map(self.over_unseen_rows, children))
+        unknown = self._jvm.org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning(0)
+        context = self._jvm.org.apache.spark.api.java.JavaSparkContext(self._session.sparkContext())
+        return self._logical_rdd(plan.output(), context.emptyRDD().rdd(), unknown)
+
+    def rdd_of(self, frame: DataFrame) -> Any:
+        """The rows of a frame as an RDD of Spark's internal rows; their types may be nested."""
+        rows = analysed(frame)
+        if simple_name(rows) != "LogicalRDD":
+            return frame._jdf.queryExecution().toRdd()
+        if not any(map(pa.types.is_nested, arrow_schema(frame.schema).types)):
+            return rows.rdd()
+        # An array over Arrow's columns fails on a null element, so the rows become rows of Spark's own format.
+        unknown = self._jvm.org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning(0)
+        scan = self._execution_classes.RDDScanExec(rows.output(), rows.rdd(), "rows", unknown, self._scala.no_elements)
+        return scan.execute()
+
+    def scan_columns(self, schema: pa.Schema, output: Any) -> tuple[Any, list[Expression] | None]:
+        """The attributes of a scan of rows for a leaf, and the leaf's columns over them; None if these are the same.
+
+        Args:
+            schema: the columns of the rows.
+            output: the attributes of the leaf (a Seq); one whose column the rows lack is null.
+        """
+        leaf = {each.name(): each for each in self._trees.items(output)}
+        names = schema.names
+        if names == [*leaf]:
+            return output, None
+        fresh = self._schemas.attributes(schema)
+        scanned = [leaf.get(name, each) for name, each in zip(names, fresh, strict=True)]
+        columns = [
+            each if name in names else self._expressions.alias_as(self._expressions.null(each.dataType()), each)
+            for name, each in leaf.items()
+        ]
+        return self._scala.seq(scanned), columns
 
     def _leaf(self, output: Any, frame: DataFrame) -> Plan:
         rows = analysed(frame)

@@ -54,6 +54,11 @@ class LogicalPlans:
         condition = reduce(self._classes.And, equal)
         return self.join_of(self._scala.singleton("catalyst.plans.LeftSemi"), rows, others, condition)
 
+    def broadcast(self, plan: Plan) -> Plan:
+        """The plan with the hint that a join sends all of its rows to each task."""
+        strategy = self._scala.singleton("catalyst.plans.logical.BROADCAST")
+        return self._plans.ResolvedHint(plan, self._plans.HintInfo(self._scala.option(strategy)))
+
     def join_of(self, kind: Any, left: Plan, right: Plan, condition: Expression | None) -> Plan:
         """A Join of a type of Spark's."""
         no_hint = self._scala.singleton("catalyst.plans.logical.JoinHint").NONE()

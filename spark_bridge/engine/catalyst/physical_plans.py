@@ -1,15 +1,15 @@
-"""Physical plans: makes, prepares and runs them, and compiles expressions for single rows."""
+"""Physical plans: makes, prepares and runs them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from spark_bridge.engine.catalyst.expressions import Expressions
 from spark_bridge.engine.catalyst.queries import Queries
 from spark_bridge.engine.catalyst.scala import Scala
-from spark_bridge.engine.catalyst.trees import Expression, PhysicalPlan, Plan
+from spark_bridge.engine.catalyst.trees import Expression, PhysicalPlan, Plan, Trees, simple_name
 
 
 class PhysicalPlans:
@@ -19,10 +19,9 @@ class PhysicalPlans:
         classes: Spark's classes of physical plans, whose constructors depend on the version of Spark.
     """
 
-    def __init__(self, spark: SparkSession, scala: Scala, queries: Queries, expressions: Expressions) -> None:
+    def __init__(self, spark: SparkSession, scala: Scala, trees: Trees, queries: Queries) -> None:
         self._session: Any = spark._jsparkSession
-        self._scala, self._queries, self._jvm = scala, queries, scala.jvm
-        self._expression_classes = expressions.classes
+        self._scala, self._trees, self._queries, self._jvm = scala, trees, queries, scala.jvm
         self.classes: Any = self._jvm.org.apache.spark.sql.execution
         self._prepare = self.classes.QueryExecution.prepareExecutedPlan
 
@@ -45,25 +44,28 @@ class PhysicalPlans:
         origin = self._scala.singleton("execution.exchange.ENSURE_REQUIREMENTS")
         return self.classes.exchange.ShuffleExchangeExec(partitioning, rows, origin, self._scala.none())
 
-    def rows_to_come(self, output: Any) -> PhysicalPlan:
-        """A physical leaf with the given attributes (a Seq): one partition without rows, in place of which others come.
+    def scan(self, output: Any, rdd: Any) -> PhysicalPlan:
+        """A leaf with the given attributes (a Seq), whose rows are those of an RDD, a Java object."""
+        return self._scan(output, rdd, self._jvm.org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning(0))
 
-        Its RDD reads the partition that it is asked for.
-        """
-        context = self._jvm.org.apache.spark.api.java.JavaSparkContext(self._session.sparkContext())
-        rdd = context.parallelize(self._jvm.java.util.ArrayList(), 1).rdd()
-        single = self._scala.singleton("catalyst.plans.physical.SinglePartition")
-        return self.classes.RDDScanExec(output, rdd, "rows to come", single, self._scala.no_elements)
+    def scan_of_one(self, output: Any, rdd: Any) -> PhysicalPlan:
+        """As `scan`, of an RDD of one partition."""
+        return self._scan(output, rdd, self._scala.singleton("catalyst.plans.physical.SinglePartition"))
 
-    def compiled(self, expressions: Any, rows: Any) -> Any:
-        """A Scala function from an internal row to an internal row, whose memory the next call uses again.
+    def _scan(self, output: Any, rdd: Any, partitioning: Any) -> PhysicalPlan:
+        return self.classes.RDDScanExec(output, rdd, "rows of a leaf", partitioning, self._scala.no_elements)
 
-        Args:
-            expressions: a Seq of expressions over the rows.
-            rows: the attributes of the rows (a Seq).
-        """
-        return self._expression_classes.UnsafeProjection.create(expressions, rows)
+    def project(self, expressions: Iterable[Expression], rows: PhysicalPlan) -> PhysicalPlan:
+        return self.classes.ProjectExec(self._scala.seq(expressions), rows)
 
-    def compiled_condition(self, condition: Expression, rows: Any) -> Any:
-        """Spark's predicate of an internal row.  Arguments as for `compiled`."""
-        return self._scala.singleton("catalyst.expressions.Predicate").create(condition, rows)
+    def one_partition(self, rows: PhysicalPlan) -> PhysicalPlan:
+        """The rows in one partition, without a shuffle."""
+        return self.classes.CoalesceExec(1, rows)
+
+    def unions_in_one_partition(self, plan: PhysicalPlan) -> PhysicalPlan:
+        """The plan with the rows of each union in one partition, without a shuffle."""
+        children = self._trees.items(plan.children())
+        if not children:
+            return plan
+        made = self._trees.with_children(plan, map(self.unions_in_one_partition, children))
+        return self.one_partition(made) if simple_name(plan) == "UnionExec" else made

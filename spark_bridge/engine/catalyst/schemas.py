@@ -40,4 +40,9 @@ class Schemas:
 
     def arrow_schema(self, plan: Plan) -> pa.Schema:
         """The columns of a plan's result, as an Arrow schema."""
-        return arrow_schema(self.struct_type(plan))
+        return self.arrow_schema_of(plan.schema())
+
+    @staticmethod
+    def arrow_schema_of(struct: Any) -> pa.Schema:
+        """The columns of a StructType, a Java object, as an Arrow schema."""
+        return arrow_schema(StructType.fromJson(json.loads(struct.json())))

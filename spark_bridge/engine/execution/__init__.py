@@ -1,10 +1,12 @@
-"""The execution of analysed plans over an epoch's rows, if possible without planning and without a job.
+"""The execution of analysed plans over an epoch's rows, without planning and, for few rows, without a job.
 
-    leaves                puts an epoch's rows under an analysed plan
-    compiled_rows         runs projections and filters over a few rows, without planning or a job
-    driver_plan           runs a physical plan over a few rows in the driver's thread, without a job
-    planned_once          runs any query over one leaf, without planning: as compiled rows, or by a plan made once
-    row_chain             the compiled code and the plan as one call into the JVM
+    leaves          the rows of the leaves of a plan: few in this process, or as Spark's tasks read them
+    planned_once    runs a query over rows of its leaves by a physical plan that is made once
+    driver_plan     runs a physical plan over a few rows in the driver's thread, in one call into the JVM
 
-Invariant: the result is the same in each of these ways.
+`PlannedOnce(catalyst, plan, leaves)` is the interface: `table(rows, schema, tasks)` gives the result in this process,
+and `rows(rows, tasks)` gives it as rows of another plan.  `TableQuery(catalyst, plan)` is the same for one leaf whose
+rows are a table.
+
+Invariants: the result is the same for few and for many rows; an epoch replaces the leaves of a physical plan only.
 """

@@ -1,36 +1,197 @@
 """A physical plan over a few rows that runs in the driver's thread: put together and compiled once, without a job.
 
 Spark makes the code of a stage again for each job, cleans and ships the closures around it, and schedules a task: 20 to
-30 ms for rows that take one.  A chain of RDDs without a shuffle passes the partition that is asked for down to its
-leaf.  So the chain is made once, and each call asks it for a partition that holds the rows of the call.
+30 ms for rows that take one.  RDDs without a shuffle compute their partitions in the thread that asks for them.  So the
+RDDs of a plan are made once, over leaves whose rows are set before each run.
+
+Each call from Python takes 0.1 ms, so a run is one call of a Java class, `driver_plan.java`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+from weakref import WeakKeyDictionary
 
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from spark_bridge.engine.catalyst.arrow_frames import (
+    Messages,
+    arrow_schema,
+    spark_schema,
+    table_of_messages,
+    write_stream,
+)
 from spark_bridge.engine.catalyst.catalyst import Catalyst
-from spark_bridge.engine.catalyst.trees import PhysicalPlan, parts_of, simple_name
-from spark_bridge.engine.execution.row_chain import RowChain
+from spark_bridge.engine.catalyst.java_classes import java_instance
+from spark_bridge.engine.catalyst.trees import PhysicalPlan, Plan, parts_of
+from state.tables.lance_layout import with_schema
+
+_SOURCE = Path(__file__).with_suffix(".java")
+_NULL = pa.field("__sw_null", pa.null())
+_OTHER_TYPES = object()
 
 
-def driver_plan(catalyst: Catalyst, below: RowChain, plan: PhysicalPlan, struct: Any) -> RowChain | None:
-    """Puts a plan together; None if it needs a shuffle, other partitions or a process of Python: it is a job.
+@dataclass(frozen=True, eq=False)
+class HeldRows:
+    """Rows in the memory of the driver's JVM, converted from Arrow once for all plans that read them.
 
     Args:
-        below: gives the rows.
-        plan: over one leaf with the columns of these rows, which `Catalyst.rows_to_come` has made.
+        rows: an array of Spark's internal rows, a Java object; behind the columns each has a null.
+        schema: the columns, with the types as Spark has them.
+        table: the same rows.
+    """
+
+    rows: Any
+    schema: pa.Schema
+    table: pa.Table
+
+
+@dataclass(frozen=True)
+class _Reader:
+    read: Any
+    schema: pa.Schema
+
+
+_readers: WeakKeyDictionary[Any, dict[pa.Schema, _Reader]] = WeakKeyDictionary()
+
+
+def held_rows(spark: SparkSession, table: pa.Table) -> HeldRows:
+    """Converts few rows for plans in the driver."""
+    readers = _readers.setdefault(spark._jvm, {})
+    if (reader := readers.get(table.schema)) is None:
+        struct = spark_schema(table.schema.append(_NULL))
+        columns = spark._jsparkSession.parseDataType(struct.json())
+        schema = arrow_schema(struct)
+        reader = readers[table.schema] = _Reader(java_plans(spark).reader(columns).rows, schema)
+    rows = with_schema(table.append_column(_NULL, pa.nulls(table.num_rows)), reader.schema)
+    with _scratch() as (file, path):
+        write_stream(file, rows)
+        return HeldRows(reader.read(path), reader.schema.remove(len(reader.schema) - 1), table)
+
+
+def java_plans(spark: SparkSession) -> Any:
+    """The Java object that makes plans and readers."""
+    return java_instance(spark, _SOURCE, "DriverPlan")
+
+
+class DriverPlan:
+    """A plan without shuffles and processes of Python, put together.
+
+    Args:
+        plan: a physical plan, not prepared.
+        leaves: of the analysed plan; the columns of each are those of a leaf of the physical plan.
+        before: the leaves of the physical plan that are replaced, one for each of `leaves`.
         struct: StructType of the result, a Java object; its names are free.
     """
-    prepared = catalyst.physical.prepared(plan)
-    if any(map(_needs_job, parts_of(catalyst.trees, prepared))):
-        return None
-    chain = prepared.execute()
-    # An RDD that does not pass its partition down has a kind of its own, and those above it have that.
-    kinds = [simple_name(each) for each in chain.partitions()]
-    return below.through(chain, struct) if kinds == ["ParallelCollectionPartition"] else None
+
+    def __init__(
+        self, catalyst: Catalyst, plan: PhysicalPlan, leaves: Sequence[Plan], before: Sequence[Any], struct: Any
+    ) -> None:
+        self._catalyst = catalyst
+        java, session = java_plans(catalyst.spark), catalyst.spark._jsparkSession
+        self._schemas = [catalyst.schemas.arrow_schema(each) for each in leaves]
+        rdds = [java.leaf(session.sparkContext(), each.schema()) for each in leaves]
+        scans = [catalyst.physical.scan_of_one(each.output(), rdd) for each, rdd in zip(leaves, rdds, strict=True)]
+        over_rows = java.over(plan, list(before), scans)
+        self._run: Any = None
+        prepared = catalyst.physical.prepared(over_rows)
+        if not any(map(_needs_job, parts_of(catalyst.trees, prepared))):
+            made = java.of(prepared.execute(), rdds, struct, session)
+            self._run = None if made is None else made.run
+        self._ordinals: dict[tuple[int, pa.Schema], Any] = {}
+
+    @property
+    def needs_job(self) -> bool:
+        """Whether the plan has a shuffle or a process of Python, so that the driver's thread cannot run it."""
+        return self._run is None
+
+    def stream(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
+        """The result over rows of the only leaf, which are read once; no operator may hold them.
+
+        Args:
+            rows: the rows; a column of the leaf that they lack is null.
+            schema: of the result; only Arrow's names of the types may differ.
+        """
+        [of_leaf] = self._schemas
+        with _scratch() as (file, path):
+            write_stream(file, _with_columns(rows, of_leaf))
+            self._run(path, [None], [None], rows.num_rows)
+            return _result(file, schema)
+
+    def table(self, rows: Sequence[HeldRows], schema: pa.Schema) -> pa.Table:
+        """The result over rows of the leaves, in the order of the leaves.  Arguments as for `stream`."""
+        given = [self._given(number, each) for number, each in enumerate(rows)]
+        with _scratch() as (file, path):
+            self._run(
+                path,
+                [each for each, _ in given],
+                [ordinals for _, ordinals in given],
+                sum(each.table.num_rows for each in rows),
+            )
+            return _result(file, schema)
+
+    def _given(self, number: int, rows: HeldRows) -> tuple[Any, Any]:
+        """The rows as a Java object, and where the columns of the leaf are in them; None if these are its columns."""
+        if (number, rows.schema) not in self._ordinals:
+            self._ordinals[number, rows.schema] = self._ordinals_of(rows.schema, self._schemas[number])
+        ordinals = self._ordinals[number, rows.schema]
+        if ordinals is _OTHER_TYPES:
+            return held_rows(self._catalyst.spark, _with_columns(rows.table, self._schemas[number])).rows, None
+        return rows.rows, ordinals
+
+    def _ordinals_of(self, schema: pa.Schema, of_leaf: pa.Schema) -> Any:
+        types = dict(zip(schema.names, schema.types, strict=True))
+        if any(types.get(each.name, each.type) != each.type for each in of_leaf):
+            return _OTHER_TYPES
+        if schema.names[: len(of_leaf)] == of_leaf.names:
+            return None
+        at = {name: number for number, name in enumerate(schema.names)}
+        return self._catalyst.scala.seq(at.get(name, len(schema)) for name in of_leaf.names)
+
+
+def run_job(catalyst: Catalyst, plan: PhysicalPlan, struct: Any, schema: pa.Schema) -> pa.Table:
+    """Prepares a physical plan and runs it as a job.
+
+    Args:
+        struct: StructType of the result, a Java object; its names are free.
+        schema: of the result; only Arrow's names of the types may differ.
+    """
+    session = catalyst.spark._jsparkSession
+    with _scratch() as (file, path):
+        java_plans(catalyst.spark).job(catalyst.physical.prepared(plan), struct, path, session)
+        return _result(file, schema)
+
+
+def _result(file: IO[bytes], schema: pa.Schema) -> pa.Table:
+    file.seek(0)
+    return table_of_messages(Messages().load_stream(file), schema)
 
 
 def _needs_job(node: PhysicalPlan) -> bool:
     name = str(node.getClass().getName())
     return ".exchange." in name or ".python." in name
+
+
+def _with_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The columns of a schema; a column that the rows lack is null."""
+    present: Mapping[str, Any] = dict(zip(rows.column_names, rows.columns, strict=True))
+    arrays = [present[each.name] if each.name in present else pa.nulls(rows.num_rows, each.type) for each in schema]
+    return with_schema(pa.table(arrays, names=schema.names), schema)
+
+
+@contextmanager
+def _scratch() -> Iterator[tuple[IO[bytes], str]]:
+    """Yields an empty file, and the path by which the JVM finds it: in memory, where the system has such files."""
+    if hasattr(os, "memfd_create"):
+        with os.fdopen(os.memfd_create("slackwater-rows"), "w+b") as file:
+            yield file, f"/proc/{os.getpid()}/fd/{file.fileno()}"
+    else:
+        with tempfile.NamedTemporaryFile(prefix="slackwater-", suffix=".arrow") as named:
+            yield named, named.name

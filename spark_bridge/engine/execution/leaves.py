@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from threading import Lock
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from threading import RLock
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,13 +14,27 @@ from pyspark.sql import functions as F
 
 from actors.schemas.ddl import quoted_name
 from actors.sources.event_time import event_times_us
-from spark_bridge.engine.catalyst.arrow_frames import frame_of_table
+from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, frame_of_rdd, frame_of_table
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.trees import Plan, attribute_id
+from spark_bridge.engine.execution.driver_plan import HeldRows, held_rows
 from state.tables.stored_rows import WEIGHT_FIELD
 
 FEW_BYTES = 2 << 20
-"""Rows up to this size need no job and no plan, see `spark_bridge.engine.execution.compiled_rows`."""
+"""Rows up to this size need no job, see `spark_bridge.engine.execution.driver_plan`."""
+
+
+@dataclass(frozen=True, eq=False)
+class TaskRows:
+    """Rows as Spark's tasks read them.
+
+    Args:
+        rdd: an RDD of Spark's internal rows, a Java object.
+        schema: their columns.
+    """
+
+    rdd: Any
+    schema: pa.Schema
 
 
 class LeafRows:
@@ -32,10 +48,18 @@ class LeafRows:
         make: makes the DataFrame of the rows, if it is needed.
     """
 
-    def __init__(self, few: pa.Table | None, make: Callable[[], DataFrame], halved: LeafRows | None = None) -> None:
+    def __init__(
+        self,
+        few: pa.Table | None,
+        make: Callable[[], DataFrame],
+        halved: LeafRows | None = None,
+        tasks: TaskRows | None = None,
+    ) -> None:
         self.few, self.halved = few, halved
-        self._make, self._lock = make, Lock()
+        self._make, self._lock = make, RLock()
         self._frame: DataFrame | None = None
+        self._held: HeldRows | None = None
+        self._tasks = tasks
 
     @classmethod
     def of_table(cls, spark: SparkSession, rows: pa.Table) -> LeafRows:
@@ -47,6 +71,15 @@ class LeafRows:
         """Rows that Spark's tasks make."""
         return cls(None, lambda: frame)
 
+    @classmethod
+    def of_rdd(cls, spark: SparkSession, rdd: Any, schema: pa.Schema) -> LeafRows:
+        """Rows that Spark's tasks make.
+
+        Args:
+            rdd: of Spark's internal rows, a Java object.
+        """
+        return cls(None, lambda: frame_of_rdd(spark, rdd, schema), tasks=TaskRows(rdd, schema))
+
     @property
     def frame(self) -> DataFrame:
         """The rows as a DataFrame, the same one each time."""
@@ -54,6 +87,21 @@ class LeafRows:
             if self._frame is None:
                 self._frame = self._make()
             return self._frame
+
+    def held(self, spark: SparkSession) -> HeldRows:
+        """The few rows in the memory of the driver's JVM, the same each time."""
+        assert self.few is not None, "only few rows are held"
+        with self._lock:
+            if self._held is None:
+                self._held = held_rows(spark, self.few)
+            return self._held
+
+    def tasks(self, catalyst: Catalyst) -> TaskRows:
+        """The rows as Spark's tasks read them, the same each time."""
+        with self._lock:
+            if self._tasks is None:
+                self._tasks = TaskRows(catalyst.rows.rdd_of(self.frame), arrow_schema(self.frame.schema))
+            return self._tasks
 
     def parted(self, spark: SparkSession, column: str, time_us: int) -> tuple[LeafRows | None, LeafRows]:
         """The rows before a time, None if it is known that there are none, and the others.
@@ -83,44 +131,10 @@ Leaves = Mapping[str, LeafRows | None]
 """Source → its new rows; a source that is missing or None has no new rows."""
 
 
-class RowsOver:
-    """An analysed plan over an epoch's rows.
-
-    Attributes:
-        few: the rows of the only source or view that it reads, if they are few: a compiled plan takes them as they are.
-
-    Args:
-        make: makes the plan with the rows in its leaves, if it is needed.
-    """
-
-    def __init__(self, few: pa.Table | None, make: Callable[[], Plan]) -> None:
-        self.few, self._make = few, make
-        self._plan: Plan | None = None
-
-    @property
-    def plan(self) -> Plan:
-        """The plan with the rows in its leaves."""
-        if self._plan is None:
-            self._plan = self._make()
-        return self._plan
-
-    def under(self, wrap: Callable[[Plan], Plan]) -> RowsOver:
-        """The same rows under further operators."""
-        return RowsOver(self.few, lambda: wrap(self.plan))
-
-
-def rows_over(catalyst: Catalyst, plan: Plan, sources: Mapping[int, str], rows: Leaves, *, has_time: bool) -> RowsOver:
-    """A plan over an epoch's rows.
-
-    Args:
-        plan: the analysed plan.
-        sources: id of a leaf's first attribute → the source of the leaf.
-        has_time: whether the plan has the time of the epoch: compiled code would keep that of the first one.
-    """
-    names = {*sources.values()}
-    leaf = rows.get(names.pop()) if len(names) == 1 and not has_time else None
-    few = None if leaf is None else leaf.few
-    return RowsOver(few, lambda: graft(catalyst, plan, sources, rows))
+def is_few(rows: Iterable[LeafRows]) -> bool:
+    """Whether this process holds the rows of all of these leaves, and they are few together."""
+    few = [each.few for each in rows]
+    return sum(FEW_BYTES + 1 if each is None else each.nbytes for each in few) <= FEW_BYTES
 
 
 def graft(catalyst: Catalyst, plan: Plan, sources: Mapping[int, str], rows: Leaves) -> Plan:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_bridge.engine.catalyst.catalyst import Catalyst
-from spark_bridge.engine.catalyst.trees import Expression, Plan
-from spark_bridge.engine.execution.leaves import LeafRows, RowsOver
+from spark_bridge.engine.catalyst.trees import Expression, Plan, attribute_id
+from spark_bridge.engine.execution.leaves import LeafRows, Leaves
 from spark_bridge.operators.group.aggregate_calls import AggregateCall
 from spark_bridge.operators.group.partial_aggregation import CallOverRows, PartialAggregation
 from spark_bridge.plans.columns import same
 from state.tables.group_key import keys_of_rows
+
+_PAIRS = "pairs"
 
 COUNT_FIELD = pa.field("__sw_count", pa.int64())
 """The number of rows that have a value in a group, beside the text of both."""
@@ -102,50 +104,52 @@ class DistinctSet:
         """Adds a call with the names of its buffer's columns; call it before `plan`."""
         self._calls.append((call, names))
 
-    def plan(self, rows: Plan, grouping: Sequence[Expression], *, counts: bool) -> None:
+    def plan(self, rows: Plan, leaves: Mapping[int, str], grouping: Sequence[Expression], *, counts: bool) -> None:
         """Makes the plans over rows.
 
         Args:
             rows: a plan of the rows with empty leaves.
+            leaves: id of a leaf's first attribute → the name of the leaf.
             grouping: expressions over them.
             counts: whether the rows of each pair are counted.
         """
         catalyst = self._catalyst
         self._grouping, self._counts = grouping, counts
-        self._filtered, self._pairs = self._pair_aggregation(rows, [])
-        self._changed: tuple[Plan | None, PartialAggregation] | None = None
-        output = catalyst.schemas.attributes(
-            pa.schema(list(self._pairs.schema)[: 1 + len(grouping) + len(self._values)])
-        )
-        self._pair_output = catalyst.scala.seq(output)
+        of_pairs = list(self.pair_aggregation(rows, leaves, []).schema)[: 1 + len(grouping) + len(self._values)]
+        output = catalyst.schemas.attributes(pa.schema(of_pairs))
         self._groups = len(grouping)
         first_value = 1 + self._groups
         self._partials = PartialAggregation(
             catalyst,
-            catalyst.rows.local_relation(self._pair_output),
+            catalyst.rows.local_relation(catalyst.scala.seq(output)),
+            {attribute_id(output[0]): _PAIRS},
             output[1:first_value],
             [CallOverRows(call, output[first_value:], None, names) for call, names in self._calls],
         )
 
-    def pairs_of(self, rows: RowsOver, tasks: int) -> CountedPairs:
-        """The distinct pairs of new rows."""
-        found = self._run(self._filtered, self._pairs, rows, tasks)
+    def pairs_of(self, pairs_by: PartialAggregation, rows: Leaves, tasks: int) -> CountedPairs:
+        """The distinct pairs of new rows.
+
+        Args:
+            pairs_by: see `pair_aggregation`.
+            rows: name of a leaf → its rows.
+            tasks: see `PartialAggregation.run`.
+        """
+        found = pairs_by.run(rows, tasks)
         if not self._counts:
             return CountedPairs(found, _texts(found), pa.repeat(1, found.num_rows))
         pairs = found.remove_column(found.num_columns - 1)
         return CountedPairs(pairs, _texts(pairs), found.columns[-1].combine_chunks())
 
-    def changes_of(self, weighted: Plan, rows: RowsOver, tasks: int) -> ChangedPairs:
+    def changes_of(self, pairs_by: PartialAggregation, rows: Leaves, tasks: int) -> ChangedPairs:
         """The distinct pairs of rows that leave or come.
 
         Args:
-            weighted: a plan of the rows with empty leaves, with their weights, -1 or 1, in the last column.
-            rows: the rows, over a plan with the output of that one.
+            pairs_by: see `pair_aggregation`, with the weights of the rows, -1 or 1, as the further value.
+            rows: name of a leaf → its rows.
             tasks: see `PartialAggregation.run`.
         """
-        if self._changed is None:
-            self._changed = self._pair_aggregation(weighted, self._catalyst.trees.items(weighted.output())[-1:])
-        found = self._run(*self._changed, rows, tasks)
+        found = pairs_by.run(rows, tasks)
         pairs = found.select(range(found.num_columns - 2))
         weights, counts = found.columns[-2:]
         of_both = {"gone": pc.less(weights, 0), "new": pc.greater(weights, 0)}
@@ -156,26 +160,25 @@ class DistinctSet:
         gone, new = (sums.column(name).combine_chunks() for name in ("gone_sum", "new_sum"))
         return ChangedPairs(pairs.take(first), keys, gone, new)
 
-    def _run(self, filtered: Plan | None, pairs: PartialAggregation, rows: RowsOver, tasks: int) -> pa.Table:
-        if filtered is not None:
-            rows = rows.under(lambda plan: self._catalyst.trees.with_children(filtered, [plan]))
-        return pairs.run(rows, tasks)
+    def pair_aggregation(self, rows: Plan, leaves: Mapping[int, str], more: Sequence[Expression]) -> PartialAggregation:
+        """The aggregation of rows to pairs, further values, and, if they are counted, the number of rows of each.
 
-    def _pair_aggregation(self, rows: Plan, more: Sequence[Expression]) -> tuple[Plan | None, PartialAggregation]:
-        """The filter, if there is one, and the aggregation: pairs, further values, and, if counted, their rows."""
+        Args:
+            rows: a plan of the rows, with empty leaves.
+            leaves: id of a leaf's first attribute → the name of the leaf.
+            more: the further values.
+        """
         catalyst = self._catalyst
-        filtered = (
-            None if self._condition is None else catalyst.queries.analyse(catalyst.plans.filter(self._condition, rows))
-        )
+        if self._condition is not None:
+            rows = catalyst.queries.analyse(catalyst.plans.filter(self._condition, rows))
         # The stored pairs of the view's sets differ by this number.
         name = catalyst.expressions.number(self._number)
         counts = []
         if self._counts:
             of_rows = AggregateCall(catalyst, self._view, catalyst.functions.count_of_rows())
             counts = [CallOverRows(of_rows, [], None, [COUNT_FIELD.name])]
-        over = rows if filtered is None else filtered
         grouping = [name, *self._grouping, *self._values, *more]
-        return filtered, PartialAggregation(catalyst, over, grouping, counts)
+        return PartialAggregation(catalyst, rows, leaves, grouping, counts)
 
     def grouping_of(self, pairs: pa.Table) -> pa.Table:
         """The columns of the grouping."""
@@ -185,9 +188,7 @@ class DistinctSet:
         """The grouping and the buffers of new pairs."""
         if pairs.num_rows == 0:
             return self._partials.schema.empty_table()
-        leaf = LeafRows.of_table(self._catalyst.spark, pairs)
-        rows = RowsOver(leaf.few, lambda: self._catalyst.rows.leaf(self._pair_output, leaf.frame))
-        return self._partials.run(rows, tasks=1)
+        return self._partials.run({_PAIRS: LeafRows.of_table(self._catalyst.spark, pairs)}, tasks=1)
 
 
 def _texts(pairs: pa.Table) -> pa.Array:

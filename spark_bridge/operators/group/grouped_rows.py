@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.sources.event_time import event_times_us
-from spark_bridge.engine.catalyst.arrow_frames import frame_of_table, table_of_frame
 from spark_bridge.engine.catalyst.carried_column import with_carried_column
 from spark_bridge.engine.catalyst.catalyst import Catalyst
-from spark_bridge.engine.catalyst.trees import Expression, Plan
-from spark_bridge.engine.execution.leaves import Leaves, RowsOver, rows_over
+from spark_bridge.engine.catalyst.trees import Expression, Plan, attribute_id
+from spark_bridge.engine.execution.leaves import LeafRows, Leaves, is_few
+from spark_bridge.engine.execution.planned_once import PlannedOnce
 from spark_bridge.operators.group.aggregate_calls import (
     AggregateCall,
 )
@@ -38,6 +37,9 @@ Counts = Callable[[pa.Array], pa.Array]
 is not stored."""
 
 _MOST_VALUES = 100_000
+_GROUPS = "__sw_groups"
+_BROADCAST_BYTES = 8 << 20
+"""Groups up to this size are sent to all tasks that look for their rows."""
 COUNTED_VALUES = pa.schema([KEY_FIELD, COUNT_FIELD])
 
 
@@ -74,6 +76,32 @@ class ChangedPartials:
     distinct: pa.Table
 
 
+@dataclass(frozen=True)
+class _Partials:
+    """The aggregations over some rows below the aggregation of the view.
+
+    Args:
+        plain: of the calls without DISTINCT; None if all calls are DISTINCT, and their values have every group.
+        pairs: for each distinct set, that of its pairs.
+    """
+
+    plain: PartialAggregation | None
+    pairs: Sequence[PartialAggregation]
+
+
+@dataclass(frozen=True)
+class _OfGroups:
+    """The rows that are in some groups, which are the rows of one more leaf.
+
+    Args:
+        rows: the plan.
+        leaves: id of a leaf's first attribute → the name of the leaf.
+    """
+
+    rows: Plan
+    leaves: Mapping[int, str]
+
+
 class GroupedRows:
     """The rows below the aggregation of one view, and its calls over them.
 
@@ -101,13 +129,13 @@ class GroupedRows:
         reached: Collection[int] | None,
     ) -> None:
         self._catalyst, self._counts = catalyst, counts
-        self._leaves, self._has_time = view.leaves, view.timestamps.are_used
+        self._leaves = view.leaves
         self._window = None if view.closing is None else view.closing.position
         self._rows = aggregate.child()
         self.grouping = catalyst.trees.items(aggregate.groupingExpressions())
         self._sets = distinct_sets(catalyst, view.name, calls, names)
         for each in self._sets:
-            each.plan(self._rows, self.grouping, counts=counts)
+            each.plan(self._rows, self._leaves, self.grouping, counts=counts)
         plain = [
             (number, CallOverRows(call, call.inputs, call.filter, each))
             for number, (call, each) in enumerate(zip(calls, names, strict=True))
@@ -116,11 +144,14 @@ class GroupedRows:
         self._plain_calls = [each for number, each in plain if reached is None or number in reached]
         unreached = [each for number, each in plain if reached is not None and number not in reached]
         self._is_whole = reached is None
-        self._plain = self._plain_partials()
-        self._unreached = PartialAggregation(catalyst, self._rows, self.grouping, unreached) if unreached else None
+        self._all = self._partials(self._rows, self._leaves)
+        self._unreached = self._aggregation(self.grouping, unreached) if unreached else None
         self._groups: PartialAggregation | None = None
-        self._changed: tuple[Plan, PartialAggregation] | None = None
+        self._changed: tuple[PartialAggregation, Sequence[PartialAggregation]] | None = None
         self._in_leaves: dict[str, dict[str, int]] | None = None
+        self._of_some: dict[bool, _OfGroups] = {}
+        self._partials_of_some: dict[bool, _Partials] = {}
+        self._shown: dict[tuple[bool, tuple[str, ...]], tuple[PlannedOnce, pa.Schema]] = {}
 
     @property
     def has_distinct(self) -> bool:
@@ -130,21 +161,20 @@ class GroupedRows:
     @property
     def schemas(self) -> list[pa.Schema]:
         """The schema of each part of an epoch's partials."""
-        parts = [self._plain, *self._sets, self._unreached]
+        parts = [self._all.plain, *self._sets, self._unreached]
         return [each.schema for each in parts if each is not None]
 
     def touched_by(self, leaves: Leaves, tasks: int) -> Touched:
         """The groups and DISTINCT values of these rows."""
-        rows = self._over(self._rows, leaves)
-        pairs = [each.pairs_of(rows, tasks) for each in self._sets]
+        pairs = [each.pairs_of(by, leaves, tasks) for each, by in zip(self._sets, self._all.pairs, strict=True)]
         if not self.grouping:
             groups = _one_group()
         elif self._sets and self._sets[0].has_all_rows:
             groups = once(self._keyed(self._sets[0].grouping_of(pairs[0].pairs)))
         else:
             if self._groups is None:
-                self._groups = PartialAggregation(self._catalyst, self._rows, self.grouping, [])
-            groups = self._keyed(self._groups.run(rows, tasks))
+                self._groups = self._aggregation(self.grouping, [])
+            groups = self._keyed(self._groups.run(leaves, tasks))
         return Touched(groups, pa.concat_arrays([pa.array([], pa.string()), *(each.keys for each in pairs)]))
 
     def changed_partials(self, leaves: Leaves, tasks: int, counts: Counts) -> ChangedPartials:
@@ -159,14 +189,17 @@ class GroupedRows:
         """
         if self._changed is None:
             weighted = with_carried_column(self._catalyst, self._rows, WEIGHT_FIELD)
-            grouping = [*self.grouping, self._catalyst.trees.items(weighted.output())[-1]]
-            self._changed = weighted, PartialAggregation(self._catalyst, weighted, grouping, self._plain_calls)
-        plan, aggregation = self._changed
-        rows = self._over(plan, leaves)
-        both = aggregation.run(rows, tasks)
+            weight = self._catalyst.trees.items(weighted.output())[-1]
+            pairs_of_sets = [each.pair_aggregation(weighted, self._leaves, [weight]) for each in self._sets]
+            self._changed = (
+                PartialAggregation(self._catalyst, weighted, self._leaves, [*self.grouping, weight], self._plain_calls),
+                pairs_of_sets,
+            )
+        aggregation, by_sets = self._changed
+        both = aggregation.run(leaves, tasks)
         weights, groups = both.column(len(self.grouping)), both.remove_column(len(self.grouping))
         gone, new = ([self._keyed(groups.filter(pc.equal(weights, weight)))] for weight in (-1, 1))
-        pairs = [each.changes_of(plan, rows, tasks) for each in self._sets]
+        pairs = [each.changes_of(by, leaves, tasks) for each, by in zip(self._sets, by_sets, strict=True)]
         keys = pa.concat_arrays([pa.array([], pa.string()), *(each.keys for each in pairs)])
         before = counts(keys) if pairs else pa.array([], pa.int64())
         # As with rows: first those leave that leave, and with them a whole group maybe; then others come.
@@ -205,17 +238,21 @@ class GroupedRows:
             counts: called once for each set.
             only: the groups whose rows count, as in `Touched.groups`; None for all.
         """
-        rows = self._over(self._rows, leaves)
+        partials = self._all
         if only is not None and self.grouping:
-            rows = RowsOver(None, partial(self._of_groups, rows.plan, only))
+            leaves, sends = self._with_groups(leaves, only)
+            if sends not in self._partials_of_some:
+                of_groups = self._of_groups(only, sends=sends)
+                self._partials_of_some[sends] = self._partials(of_groups.rows, of_groups.leaves)
+            partials = self._partials_of_some[sends]
         groups: pa.Table | None = None
         parts: list[pa.Table] = []
-        if self._plain is not None:
-            groups = self._keyed(self._plain.run(rows, tasks))
+        if partials.plain is not None:
+            groups = self._keyed(partials.plain.run(leaves, tasks))
             parts.append(groups)
         distinct = [self._stored_values.empty_table()]
-        for each in self._sets if self._is_whole else ():
-            found = each.pairs_of(rows, tasks)
+        for each, by in zip(self._sets, partials.pairs, strict=True) if self._is_whole else ():
+            found = each.pairs_of(by, leaves, tasks)
             before = counts(found.keys)
             is_new = pc.equal(before, 0)
             values = [found.keys]
@@ -242,12 +279,15 @@ class GroupedRows:
             groups: as in `Touched.groups`.
             columns: name → attribute of the rows below the aggregation.
         """
-        catalyst = self._catalyst
-        rows = self._of_groups(self._over(self._rows, leaves).plan, groups)
-        plan = catalyst.queries.analyse(
-            catalyst.plans.project([catalyst.expressions.alias(each, name) for name, each in columns.items()], rows)
-        )
-        return table_of_frame(catalyst.queries.frame(plan), catalyst.schemas.arrow_schema(plan))
+        leaves, sends = self._with_groups(leaves, groups)
+        key = sends, tuple(columns)
+        if key not in self._shown:
+            catalyst, of_groups = self._catalyst, self._of_groups(groups, sends=sends)
+            shown = [catalyst.expressions.alias(each, name) for name, each in columns.items()]
+            plan = catalyst.queries.analyse(catalyst.plans.project(shown, of_groups.rows))
+            self._shown[key] = PlannedOnce(catalyst, plan, of_groups.leaves), catalyst.schemas.arrow_schema(plan)
+        query, schema = self._shown[key]
+        return query.table(leaves, schema)
 
     def columns_reached(self) -> Mapping[str, frozenset[str]]:
         """Source → the columns that the rows need for the grouping, and for the calls that they reach."""
@@ -256,26 +296,47 @@ class GroupedRows:
         named = [catalyst.expressions.alias(each, f"__sw_{number}") for number, each in enumerate(values)]
         return used_columns(catalyst, catalyst.plans.aggregate(self.grouping, named, self._rows), self._leaves)
 
-    def _over(self, plan: Plan, leaves: Leaves) -> RowsOver:
-        return rows_over(self._catalyst, plan, self._leaves, leaves, has_time=self._has_time)
+    def _with_groups(self, leaves: Leaves, groups: pa.Table) -> tuple[Leaves, bool]:
+        """The rows of the leaves of `_of_groups`, and whether tasks receive all groups."""
+        wanted = _unnamed(groups.select(range(1, groups.num_columns)))
+        of_groups = LeafRows.of_table(self._catalyst.spark, wanted)
+        given = [*leaves.values(), of_groups]
+        sends = not is_few(each for each in given if each is not None) and wanted.nbytes <= _BROADCAST_BYTES
+        return {**leaves, _GROUPS: of_groups}, sends
 
-    def _of_groups(self, rows: Plan, groups: pa.Table) -> Plan:
-        wanted = groups.select(range(1, groups.num_columns))
-        attributes = self._catalyst.schemas.attributes(wanted.schema)
-        leaf = self._catalyst.rows.leaf(
-            self._catalyst.scala.seq(attributes), frame_of_table(self._catalyst.spark, wanted)
-        )
+    def _of_groups(self, groups: pa.Table, *, sends: bool) -> _OfGroups:
+        """The rows in groups.
+
+        Args:
+            groups: such groups.
+            sends: whether tasks receive all groups.
+        """
+        if sends in self._of_some:
+            return self._of_some[sends]
+        catalyst = self._catalyst
+        attributes = catalyst.schemas.attributes(_unnamed(groups.select(range(1, groups.num_columns))).schema)
+        leaf = catalyst.rows.local_relation(catalyst.scala.seq(attributes))
         pairs = [
-            (self._catalyst.expressions.normalised(grouping), attribute)
+            (catalyst.expressions.normalised(grouping), attribute)
             for grouping, attribute in zip(self.grouping, attributes, strict=True)
         ]
-        return self._catalyst.queries.analyse(self._catalyst.plans.semi_join(rows, leaf, pairs))
+        others = catalyst.plans.broadcast(leaf) if sends else leaf
+        rows = catalyst.queries.analyse(catalyst.plans.semi_join(self._rows, others, pairs))
+        leaves = {**self._leaves, attribute_id(attributes[0]): _GROUPS}
+        self._of_some[sends] = _OfGroups(rows, leaves)
+        return self._of_some[sends]
 
-    def _plain_partials(self) -> PartialAggregation | None:
-        """The aggregation over all rows; None if all calls are DISTINCT, and their values have every group."""
-        if self._is_whole and self._sets and self._sets[0].has_all_rows and not self._plain_calls:
-            return None
-        return PartialAggregation(self._catalyst, self._rows, self.grouping, self._plain_calls)
+    def _partials(self, rows: Plan, leaves: Mapping[int, str]) -> _Partials:
+        has_all_groups = self._is_whole and self._sets and self._sets[0].has_all_rows and not self._plain_calls
+        plain = (
+            None
+            if has_all_groups
+            else PartialAggregation(self._catalyst, rows, leaves, self.grouping, self._plain_calls)
+        )
+        return _Partials(plain, [each.pair_aggregation(rows, leaves, []) for each in self._sets])
+
+    def _aggregation(self, grouping: Sequence[Expression], calls: Sequence[CallOverRows]) -> PartialAggregation:
+        return PartialAggregation(self._catalyst, self._rows, self._leaves, grouping, calls)
 
     def _of_parts(self, parts: Sequence[pa.Table]) -> EpochPartials:
         """The partials of which the first part has every group."""
@@ -301,6 +362,11 @@ def once(table: pa.Table) -> pa.Table:
     """One row of each group."""
     keys = table.column(KEY_COLUMN).combine_chunks()
     return table.take(pc.index_in(keys.unique(), value_set=keys))
+
+
+def _unnamed(columns: pa.Table) -> pa.Table:
+    """Columns of a grouping, by their positions."""
+    return columns.rename_columns([f"c{number}" for number in range(columns.num_columns)])
 
 
 def _numbers(arrays: Iterable[pa.Array]) -> pa.Array:

@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.trees import Expression, Plan, simple_name
-from spark_bridge.engine.execution.planned_once import PlannedOnce, planned_once
-from spark_bridge.engine.execution.row_chain import RowChain
+from spark_bridge.engine.execution.planned_once import TableQuery
 from spark_bridge.operators.group.aggregate_calls import AggregateCall
 from spark_bridge.plans.columns import aggregate_of, same, unchanged_columns
 from spark_bridge.plans.view_plan import ViewPlan
@@ -219,10 +218,10 @@ class MergePlan:
                     carried.append(value)
                     result_schema = result_schema.append(column.field)
         result = catalyst.queries.analyse(self._result_plan(self._view.plan, state, state_output[1:], carried))
-        self._result, self._result_schema = planned_once(catalyst, result), result_schema
-        self._state: RowChain | PlannedOnce | None = None
+        self._result, self._result_schema = TableQuery(catalyst, result), result_schema
+        self._state: TableQuery | None = None
         if self._has_state:
-            self._state = planned_once(catalyst, state)
+            self._state = TableQuery(catalyst, state)
 
     def _result_plan(self, plan: Plan, merged: Plan, state: list[Expression], carried: list[Expression]) -> Plan:
         """The query's plan from its Aggregate upwards, over the merged buffers, with the carried columns added."""

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import pyarrow as pa
 
-from spark_bridge.engine.catalyst.arrow_frames import table_of_rows
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.trees import Expression, PhysicalPlan, Plan
-from spark_bridge.engine.execution.compiled_rows import compiled_rows
-from spark_bridge.engine.execution.driver_plan import driver_plan
-from spark_bridge.engine.execution.leaves import RowsOver
-from spark_bridge.engine.execution.row_chain import RowChain
+from spark_bridge.engine.execution.leaves import Leaves
+from spark_bridge.engine.execution.planned_once import PlannedOnce
 from spark_bridge.operators.group.aggregate_calls import AggregateCall
 
 
@@ -67,25 +62,20 @@ class PhysicalAggregation:
         """The grouping, then the attributes of the functions' buffers."""
         return self._catalyst.trees.items(self._partial.output())
 
-    def over(self, rows: PhysicalPlan) -> PhysicalPlan:
-        """The first step over a plan with the attributes of the first one."""
-        return self._catalyst.trees.with_children(self._partial, [rows])
-
-    def run(self, rows: PhysicalPlan, tasks: int) -> Any:
-        """Runs the job.  Returns a Scala iterator of groups and buffers, in the driver.
+    def over(self, rows: PhysicalPlan, tasks: int) -> PhysicalPlan:
+        """The aggregation over a plan with the attributes of the first one.
 
         Args:
-            rows: a plan with the attributes of the first one.
             tasks: the number of tasks of the second step; 1 if one step is enough, as the rows are in one partition.
         """
-        plan = self.over(rows)
+        plan = self._catalyst.trees.with_children(self._partial, [rows])
         if tasks > 1:
             grouping = self._together.groupingExpressions()
             if grouping.size():
                 # Spark itself would shuffle into one partition, as the session's settings have it.
                 plan = self._catalyst.physical.shuffled(grouping, tasks, plan)
             plan = self._catalyst.trees.with_children(self._together, [plan])
-        return self._catalyst.physical.rows_of(plan)
+        return plan
 
 
 @dataclass(frozen=True)
@@ -107,20 +97,23 @@ class CallOverRows:
 class PartialAggregation:
     """Rows -> one row per group, with the grouping and the functions' buffers.
 
-    The aggregation, over the plain columns of a projection, is planned once.  That projection, and the filters below
-    it, are compiled once for few rows, and all runs in the driver; for many, Spark plans them in every epoch, and runs
-    a job.
+    Both the projection below the aggregation and the aggregation are planned once, see `PlannedOnce`.
 
     Args:
         rows: a plan of the rows with empty leaves.
+        leaves: id of a leaf's first attribute → the name of the leaf.
         grouping: expressions over the rows.
         calls: the calls over the rows.
     """
 
     def __init__(
-        self, catalyst: Catalyst, rows: Plan, grouping: Sequence[Expression], calls: Sequence[CallOverRows]
+        self,
+        catalyst: Catalyst,
+        rows: Plan,
+        leaves: Mapping[int, str],
+        grouping: Sequence[Expression],
+        calls: Sequence[CallOverRows],
     ) -> None:
-        self._catalyst = catalyst
         names = [f"__sw_group_{index}" for index in range(len(grouping))]
         # Spark's own planning of an aggregation would normalise -0.0 and NaN; it is not used here.
         groups = [
@@ -138,38 +131,24 @@ class PartialAggregation:
                 )
             )
             names += each.names
-        self._projection = catalyst.queries.analyse(catalyst.plans.project(columns, rows))
+        projection = catalyst.queries.analyse(catalyst.plans.project(columns, rows))
         # By the mark of a session Spark would put sessions together, in further nodes.
         attributes = [catalyst.expressions.without_metadata(group.toAttribute()) for group in groups]
-        self._aggregation = PhysicalAggregation(catalyst, attributes, functions, self._projection)
+        aggregation = PhysicalAggregation(catalyst, attributes, functions, projection)
         output = [
             attribute.withName(name).withNullability(True)
-            for attribute, name in zip(self._aggregation.output, names, strict=True)
+            for attribute, name in zip(aggregation.output, names, strict=True)
         ]
         relation = catalyst.rows.local_relation(catalyst.scala.seq(output))
-        self._struct = relation.schema()
         self.schema: pa.Schema = catalyst.schemas.arrow_schema(relation)
+        self._query = PlannedOnce(catalyst, projection, leaves, aggregation.over, relation.schema())
 
-    @cached_property
-    def _in_driver(self) -> RowChain | None:
-        catalyst = self._catalyst
-        below = compiled_rows(catalyst, self._projection)
-        if below is None:
-            return None
-        leaf = catalyst.physical.rows_to_come(self._projection.output())
-        return driver_plan(catalyst, below, self._aggregation.over(leaf), self._struct)
-
-    def run(self, rows: RowsOver, tasks: int) -> pa.Table:
-        """Runs the job over new rows.
+    def run(self, rows: Leaves, tasks: int) -> pa.Table:
+        """Computes the groups of new rows.
 
         Args:
-            rows: the new rows, over a plan with the output of the first one.
-            tasks: the number of tasks that share the groups, after a shuffle; 1 for one task without a shuffle.
+            rows: name of a leaf → its rows.
+            tasks: the number of tasks that share the groups of many rows, after a shuffle; 1 for one task without a
+                shuffle.
         """
-        if rows.few is not None and self._in_driver is not None:
-            return self._in_driver.table(rows.few, self.schema)
-        plan = self._catalyst.trees.with_children(self._projection, [rows.plan])
-        if tasks == 1:
-            plan = self._catalyst.plans.one_partition(plan)
-        groups = self._aggregation.run(self._catalyst.physical.plan_of(plan), tasks)
-        return table_of_rows(self._catalyst.spark, groups, self._struct, self.schema)
+        return self._query.table(rows, self.schema, tasks)

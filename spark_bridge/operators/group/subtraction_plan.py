@@ -24,7 +24,7 @@ from pyspark.sql.types import DecimalType
 
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.trees import Expression, simple_name
-from spark_bridge.engine.execution.planned_once import planned_once
+from spark_bridge.engine.execution.planned_once import TableQuery
 from spark_bridge.operators.group.aggregate_calls import helper_aggregates_of
 from spark_bridge.operators.group.merge_plan import CallBuffer, EpochPartials
 from state.tables.group_key import KEY_COLUMN
@@ -86,7 +86,7 @@ class SubtractionPlan:
             catalyst.plans.project(named, catalyst.rows.local_relation(catalyst.scala.seq(output)))
         )
         self._schema = pa.schema([key, *flat, pa.field(_LOST_COLUMN, pa.bool_())])
-        self._query = planned_once(catalyst, plan)
+        self._query = TableQuery(catalyst, plan)
 
     def subtract(self, stored: pa.Table, gone: EpochPartials, new: EpochPartials) -> Subtracted:
         """The groups of rows that leave, without these.

@@ -35,7 +35,7 @@ _World = tuple[pa.Table, pa.Table]
 
 
 class Condition(Protocol):
-    """The condition of a join over rows that meet, see `spark_bridge.engine.execution.row_chain.RowChain`."""
+    """The condition of a join over rows that meet, see `spark_bridge.engine.execution.planned_once.TableQuery`."""
 
     def table(self, rows: pa.Table, schema: pa.Schema) -> pa.Table: ...
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
@@ -10,11 +11,16 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
+from spark_bridge.engine.catalyst.arrow_frames import (
+    Messages,
+    arrow_schema,
+    frame_of_table,
+    table_of_frame,
+    table_of_messages,
+)
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.queries import analysed
-from spark_bridge.engine.execution.driver_plan import driver_plan
-from spark_bridge.engine.execution.row_chain import RowChain
+from spark_bridge.engine.execution.driver_plan import DriverPlan, held_rows, java_plans
 from spark_bridge.engine.session.spark_errors import ends_run, one_line
 
 SCHEMA = pa.schema([("k", pa.string()), ("i", pa.int64()), ("x", pa.float64())])
@@ -45,13 +51,12 @@ class Made:
         [leaf] = self._catalyst.trees.leaves(plan)
         physical = self._catalyst.physical.plan_of(self._catalyst.rows.over_unseen_rows(plan))
         self.schema = self._catalyst.schemas.arrow_schema(plan)
-        below = RowChain(self._catalyst, leaf, [], leaf.schema())
-        over_rows = self._catalyst.trees.over_leaf(physical, self._catalyst.physical.rows_to_come(leaf.output()))
-        self.plan = driver_plan(self._catalyst, below, over_rows, plan.schema())
+        scans = self._catalyst.trees.leaves(physical)
+        self.plan = DriverPlan(self._catalyst, physical, [leaf], scans, plan.schema())
 
     def over(self, given: pa.Table) -> pa.Table:
-        assert self.plan is not None
-        return self.plan.table(given, self.schema)
+        assert not self.plan.needs_job
+        return self.plan.table([held_rows(self._spark, given)], self.schema)
 
     def by_job(self, given: pa.Table) -> pa.Table:
         frame_of_table(self._spark, given).createOrReplaceTempView("t")
@@ -124,17 +129,22 @@ def test_a_broadcast_is_read_as_in_a_task(local_spark: SparkSession) -> None:
         jvm.java.lang.Class.forName("scala.Function1"),
         invoke.MethodHandles.dropArguments(value.bindTo(known), 0, [any_object]),
     )
-    chain = catalyst.physical.rows_to_come(leaf.output()).execute().map(reading, jvm.scala.reflect.ClassTag.Any())
-    found = RowChain(catalyst, leaf, [], leaf.schema()).through(chain, leaf.schema()).table(rows(3), SCHEMA)
+    session = local_spark._jsparkSession
+    rdd = java_plans(local_spark).leaf(session.sparkContext(), leaf.schema())
+    chain = catalyst.physical.scan_of_one(leaf.output(), rdd).execute().map(reading, jvm.scala.reflect.ClassTag.Any())
+    made = java_plans(local_spark).of(chain, [rdd], leaf.schema(), session)
+    with tempfile.NamedTemporaryFile() as file:
+        made.run(file.name, [held_rows(local_spark, rows(3)).rows], [None], 3)
+        found = table_of_messages(Messages().load_stream(file), SCHEMA)
     assert found.to_pylist() == rows(1).to_pylist() * 3
     assert local_spark.sparkContext._jsc.broadcast("another").value() == "another"
 
 
 @pytest.mark.parametrize(
     "query",
-    ["SELECT shouted(k) FROM t", "SELECT /*+ COALESCE(1) */ k FROM t", "SELECT /*+ REPARTITION(2) */ k FROM t"],
-    ids=["a process of Python", "partitions put together", "a shuffle"],
+    ["SELECT shouted(k) FROM t", "SELECT /*+ REPARTITION(2) */ k FROM t"],
+    ids=["a process of Python", "a shuffle"],
 )
 def test_other_plans_are_jobs(local_spark: SparkSession, query: str) -> None:
     local_spark.udf.register("shouted", lambda text: text and f"{text}!", "string")
-    assert Made(local_spark, query).plan is None
+    assert Made(local_spark, query).plan.needs_job

@@ -10,19 +10,18 @@ from pyspark.sql import SparkSession
 from spark_bridge.engine.catalyst.arrow_frames import frame_of_table, table_of_frame
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.queries import analysed
-from spark_bridge.engine.execution.planned_once import PlannedOnce, planned_once
-from spark_bridge.engine.execution.row_chain import RowChain
+from spark_bridge.engine.execution.planned_once import TableQuery
 from spark_bridge.engine.session.spark_errors import one_line
 from tests.cases import few
 
 SCHEMA = pa.schema([("k", pa.string()), ("i", pa.int64()), ("many", pa.list_(pa.string()))])
 
 
-def query(spark: SparkSession, *expressions: str, where: str | None = None) -> tuple[RowChain | PlannedOnce, pa.Schema]:
+def query(spark: SparkSession, *expressions: str, where: str | None = None) -> tuple[TableQuery, pa.Schema]:
     catalyst = Catalyst(spark)
     frame = frame_of_table(spark, SCHEMA.empty_table())
     plan = analysed((frame if where is None else frame.where(where)).selectExpr(*expressions))
-    return planned_once(catalyst, plan), catalyst.schemas.arrow_schema(plan)
+    return TableQuery(catalyst, plan), catalyst.schemas.arrow_schema(plan)
 
 
 def rows(count: int) -> pa.Table:
@@ -65,7 +64,6 @@ def test_other_operators_have_a_physical_plan_that_is_made_once(local_spark: Spa
     local_spark.udf.register("shouted", lambda text: text and f"{text}!", "string")
     for expressions in (("k", "explode(many) AS each"), ("shouted(k) AS s", "i")):
         made, schema = query(local_spark, *expressions)
-        assert isinstance(made, PlannedOnce)
         for present in (rows(count), rows(3)):
             expected = table_of_frame(frame_of_table(local_spark, present).selectExpr(*expressions), schema)
             assert made.table(present, schema).equals(expected)

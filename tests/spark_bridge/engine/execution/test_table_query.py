@@ -1,4 +1,4 @@
-"""Compiled projections and filters give the rows of the query that Spark plans, and only where they can."""
+"""Projections and filters over one leaf give the rows of the query that Spark plans."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from pyspark.sql import SparkSession
 from spark_bridge.engine.catalyst import java_classes
 from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
 from spark_bridge.engine.catalyst.catalyst import Catalyst
-from spark_bridge.engine.catalyst.queries import analysed
 from spark_bridge.engine.catalyst.trees import Plan
-from spark_bridge.engine.execution.compiled_rows import compiled_rows
+from spark_bridge.engine.execution.planned_once import TableQuery
 
 SCHEMA = pa.schema([("k", pa.string()), ("i", pa.int64()), ("many", pa.list_(pa.string()))])
 ROWS = pa.table(
@@ -47,8 +46,7 @@ def plan_of(spark: SparkSession, query: str) -> Plan:
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_they_give_the_rows_of_the_query(local_spark: SparkSession, query: str) -> None:
     catalyst, plan = Catalyst(local_spark), plan_of(local_spark, query)
-    compiled = compiled_rows(catalyst, plan)
-    assert compiled is not None
+    compiled = TableQuery(catalyst, plan)
     frame_of_table(local_spark, ROWS).createOrReplaceTempView("t")
     expected = local_spark.sql(query)
     schema = arrow_schema(expected.schema)
@@ -66,8 +64,7 @@ def test_a_java_class_that_is_compiled_again_is_another_one(
     schema, query = pa.schema([("i", pa.int64())]), "SELECT i FROM t WHERE i > 1"
     for _ in range(2):
         monkeypatch.setattr(java_classes, "_instances", WeakKeyDictionary())
-        compiled = compiled_rows(Catalyst(local_spark), plan_of(local_spark, query))
-        assert compiled is not None
+        compiled = TableQuery(Catalyst(local_spark), plan_of(local_spark, query))
         assert compiled.table(pa.table({"i": [1, 2]}), schema).to_pydict() == {"i": [2]}
 
 
@@ -76,35 +73,14 @@ def test_a_system_without_files_in_memory_has_temporary_ones(
 ) -> None:
     monkeypatch.delattr(os, "memfd_create")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    compiled = compiled_rows(Catalyst(local_spark), plan_of(local_spark, "SELECT i FROM t WHERE i > 1"))
-    assert compiled is not None
+    compiled = TableQuery(Catalyst(local_spark), plan_of(local_spark, "SELECT i FROM t WHERE i > 1"))
     found = compiled.table(pa.table({"i": [1, 2, 3]}), pa.schema([("i", pa.int64())]))
     assert found.to_pydict() == {"i": [2, 3]}
     assert not [*tmp_path.iterdir()]
 
 
 def test_a_column_that_the_rows_lack_is_null(local_spark: SparkSession) -> None:
-    compiled = compiled_rows(Catalyst(local_spark), plan_of(local_spark, "SELECT i, k, many IS NULL AS none FROM t"))
-    assert compiled is not None
+    compiled = TableQuery(Catalyst(local_spark), plan_of(local_spark, "SELECT i, k, many IS NULL AS none FROM t"))
     schema = pa.schema([("i", pa.int64()), ("k", pa.string()), ("none", pa.bool_())])
     found = compiled.table(pa.table({"i": [1, 2]}), schema)
     assert found.to_pydict() == {"i": [1, 2], "k": [None, None], "none": [True, True]}
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "SELECT k, each FROM t LATERAL VIEW explode(many) e AS each",
-        "SELECT k FROM t UNION ALL SELECT upper(k) FROM t",
-        "SELECT k, count(*) AS n FROM t GROUP BY k",
-    ],
-    ids=["explode", "union", "aggregation"],
-)
-def test_other_operators_are_left_to_spark(local_spark: SparkSession, query: str) -> None:
-    assert compiled_rows(Catalyst(local_spark), plan_of(local_spark, query)) is None
-
-
-def test_a_python_function_is_left_to_spark(local_spark: SparkSession) -> None:
-    local_spark.udf.register("twice", lambda number: number and 2 * number, "bigint")
-    frame = frame_of_table(local_spark, SCHEMA.empty_table()).selectExpr("twice(i) AS i")
-    assert compiled_rows(Catalyst(local_spark), analysed(frame)) is None
