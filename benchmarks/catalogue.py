@@ -78,6 +78,7 @@ CATALOGUE = (
     Entry("discovery_cost", 30, quick=()),
     Entry("startup", 300, _words("--turns 2")),
     Entry("commands", 60, quick=_words("--times 3")),
+    Entry("idle", 400, quick=_words("--settle 15 --seconds 30")),
     Entry("observing", 200, _words("--commits 400 --files 60")),
 )
 

@@ -3,6 +3,7 @@
     choice           decides between the fast and the plain start, by the settings and by the installed versions
     fast_ray         starts a Ray, and joins a Ray; the workers of a run are forks
     lean_node        Ray's node without needless processes, which waits for no agent; `late_agent` stands in for one
+    resting_ray      settings with which a Ray rests while its run does
     fork_server      forks the workers of a run on this node; `forked_worker` is the program that requests a fork
     private_parts    facts of Ray that no public function returns
 

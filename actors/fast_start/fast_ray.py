@@ -11,6 +11,7 @@ import ray
 
 from actors.fast_start.fork_server import ForkServer
 from actors.fast_start.lean_node import SYSTEM_CONFIG, lean_ray
+from actors.fast_start.resting_ray import resting_agent, resting_config
 
 # Of runtime environments that leave a worker the packages of this process.
 _MODULES = frozenset({"py_modules"})
@@ -26,8 +27,8 @@ class FastRay:
 
     def start(self, num_cpus: int, options: Mapping[str, Any], patience_s: float) -> None:
         """Starts a Ray, whose workers are forks."""
-        config = dict(SYSTEM_CONFIG)
-        with self._forks(is_detached=False), lean_ray(patience_s):
+        config = {**SYSTEM_CONFIG, **resting_config()}
+        with self._forks(is_detached=False), lean_ray(patience_s), resting_agent():
             ray.init(address="local", num_cpus=num_cpus, include_dashboard=False, _system_config=config, **options)
 
     def join(self, address: str, options: Mapping[str, Any]) -> None:

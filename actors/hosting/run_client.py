@@ -10,6 +10,7 @@ import ray
 import structlog
 
 from actors.hosting.actor_death import death_of
+from actors.hosting.awaited_epoch import AwaitedEpoch
 from actors.hosting.coordinator import Coordinator
 from actors.hosting.ray_actors import control_options
 from actors.hosting.ray_session import actor_options
@@ -51,7 +52,7 @@ class RunClient:
         coordinator = ray.remote(Coordinator).options(name=name, **options, **actor_options())
         self._coordinator = coordinator.remote(definition, plan)
         self._merger: Any = None
-        self._next: Any = None
+        self._epoch = AwaitedEpoch(lambda: self._merger.take.remote().future())
 
     def start(self) -> Recovered:
         """Takes over the root, recovers, and lets the flow begin.  Errors as `actors.recovery.recovery.recover`."""
@@ -146,16 +147,12 @@ class RunClient:
         return Block(MATERIALIZER, source, reference, table.num_rows, table.nbytes, tuple(table.column_names))
 
     def next_epoch(self, timeout_s: float) -> EpochBlocks | None:
-        """The next epoch for the materializer, or None if none comes in that time."""
-        # A call without an answer is kept: its answer is an epoch, which no other call would get.
-        if self._next is None:
-            self._next = self._merger.take.remote()
-        ready, _ = ray.wait([self._next], timeout=timeout_s)
-        if not ready:
-            return None
-        epoch: EpochBlocks = _answer(lambda: ray.get(self._next))
-        self._next = None
-        return epoch
+        """The next epoch for the materializer; None if none comes in that time, or before `wake`."""
+        return _answer(lambda: self._epoch.within(timeout_s))
+
+    def wake(self) -> None:
+        """Ends the present or the next wait for an epoch."""
+        self._epoch.wake()
 
     def collect(self, report: CollectReport) -> None:
         """The materializer has finished an epoch: its blocks are free, and it may be committed.
@@ -172,7 +169,6 @@ class RunClient:
 
     def close(self) -> None:
         """Ends the coordinator; the actors it owns end with it."""
-        self._next = None
         ray.kill(self._coordinator)
 
 

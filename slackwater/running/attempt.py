@@ -138,6 +138,7 @@ class Attempt:
             urls={source.name: source.location.url for source in self._definition.sources},
         )
         self._thread = LoopThread("materializer", self._loop.turn, POLL_S)
+        self._spark.session.add_done_callback(lambda _: self._client.wake())
         return recovered
 
     def follow(self, on_state: Callable[[RunState], None]) -> None:
@@ -151,7 +152,10 @@ class Attempt:
         """
         assert self._thread is not None
         while self.state.phase != "stopped":
-            self.state = self._client.watch(self.state)
+            before, self.state = self.state, self._client.watch(self.state)
+            has_finished = before.files_in_flight > 0 and not self.state.files_in_flight
+            if has_finished or self.state.schemas != before.schemas:
+                self._client.wake()
             on_state(self.state)
             failure = self.state.failure or self._thread.failure
             if failure is not None:
@@ -179,6 +183,7 @@ class Attempt:
         """Ends the attempt; returns when no part of it computes or writes any more."""
         if self._loop is not None and self._thread is not None:
             self._thread.begin_end()
+            self._client.wake()
             if self.state.phase != "stopped":
                 self._spark.cancel_jobs()
             self._thread.join()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from slackwater.status.run_status import RunReport, RunStatus
 
 _INTERRUPTED = 130
-_POLL_S = 0.25
+_POLL_S, _SHOW_S = 0.25, 1.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _PATIENCE_S = 2.0
 _ENDED_AT_ONCE = "error: interrupted; committed epochs are kept, and the next start continues from the last\n"
@@ -39,14 +39,17 @@ def run_in_foreground(
 
     Args:
         until: see `Pipeline.run`.
-        show: is called with the status, several times a second.
+        show: is called with the status, several times a second while the run has news, else once a second.
 
     Raises:
         SlackwaterError: the error that ended the run.
     """
     with _interruption() as interruption, interruption.of_start(start) as run:
+        clock, shown_s, shown = SystemClock(), float("-inf"), run._news
         while not interruption.asked.is_set() and not run._wait_since_start(until, _POLL_S):
-            show(run.status())
+            if run._news != shown or clock.monotonic() >= shown_s + _SHOW_S:
+                shown, shown_s = run._news, clock.monotonic()
+                show(run.status())
         if interruption.asked.is_set() and run._abandon():
             _end_at_once(_ENDED_IN_THE_START)
         if until is not None and not interruption.asked.is_set():

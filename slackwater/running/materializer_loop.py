@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from spark_bridge.maintenance.declaration import Declaration
 
 POLL_S = 0.05
+_IDLE_S = 1.0
+"""The longest wait for an epoch: news of timers comes without a call of `wake`."""
 _RECORD_EVERY_S = 1.0
 """Rows of a backfill that no epoch records are written again after a crash."""
 _LOOK_EVERY_S = 0.5
@@ -57,6 +59,8 @@ class EpochClient(Protocol):
     """The merger and the coordinator, as the loop uses them; see `actors.hosting.run_client.RunClient`."""
 
     def next_epoch(self, timeout_s: float) -> EpochBlocks | None: ...
+
+    def wake(self) -> None: ...
 
     def collect(self, report: CollectReport) -> None: ...
 
@@ -135,7 +139,8 @@ class MaterializerLoop:
     """Materializes one epoch after the other; an error of a turn ends the attempt.
 
     Between two epochs, backfills get pieces of their history; the next epoch records their progress.  No turn waits
-    for Spark or for a schema: a later turn looks again.
+    for Spark or for a schema: a later turn looks again.  A turn without work waits up to a second for an epoch; the
+    owner of the loop calls the client's `wake` when Spark is up, schemas change or no file is in flight any more.
 
     Args:
         client: of the merger and the coordinator.
@@ -263,6 +268,7 @@ class MaterializerLoop:
     def _change(self, change: Callable[[], None]) -> Future[None]:
         future: Future[None] = Future()
         self._changes.append((change, future))
+        self._client.wake()
         return future
 
     def _next(self) -> _Taken | None:
@@ -271,10 +277,15 @@ class MaterializerLoop:
             self._declare()
         if spark_is_up:
             self._carry_out_changes()
-        epoch = self._client.next_epoch(0 if self._is_busy else POLL_S)
+        epoch = self._client.next_epoch(0 if self._is_busy else self._patience_s)
         if epoch is None:
             return None
         return _Taken(epoch, WorkTimes(self._clock), _WAITED if self._spark_is_up() else _STARTED)
+
+    @property
+    def _patience_s(self) -> float:
+        """The longest wait for an epoch.  A piece of a backfill that ends calls no `wake`."""
+        return POLL_S if self._must_look or self._is_catching_up else _IDLE_S
 
     # -- views -----------------------------------------------------------------------------------------------------
 

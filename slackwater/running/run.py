@@ -84,6 +84,12 @@ class Run(RunMethods):
             after_commit=self._control.after_commit,
         )
 
+    @property
+    def _news(self) -> tuple[int, int, bool]:
+        """A value that differs from an earlier one if the run has changed since."""
+        control = self._control
+        return control.state.version, control.recoveries, control.spark_is_ready
+
     def wait(self, until: Literal["caught_up"] | None = None, timeout_s: float | None = None) -> bool:
         """Waits until the run is over, or has caught up.
 

@@ -618,4 +618,18 @@ OUTER_MUTANTS = (
         (('options = f"{_OPENS} {_ENDS_WITHOUT_MEMORY}"', "options = _OPENS"),),
         shown_by="tests/spark_bridge/engine/session/test_spark_jobs.py::test_a_driver_without_memory_is_a_lost_application_and_not_silence",
     ),
+    Mutant(
+        "news for the views waits for the end of the wait for an epoch",
+        "slackwater/running/materializer_loop.py",
+        (("        self._client.wake()\n", ""),),
+        shown_by="tests/slackwater/running/test_materializer_loop.py::"
+        "test_a_change_of_the_views_ends_the_wait_for_an_epoch",
+    ),
+    Mutant(
+        "news before the wait for an epoch is lost",
+        "actors/hosting/awaited_epoch.py",
+        (("        if self._call is None:\n", "        self._woken.clear()\n        if self._call is None:\n"),),
+        shown_by="tests/actors/hosting/test_awaited_epoch.py::"
+        "test_a_wake_ends_the_present_wait_and_one_before_the_wait_is_not_lost",
+    ),
 )

@@ -50,6 +50,9 @@ class SimulatedRunClient:
             self._runtime.beside(self._take)
         return epoch
 
+    def wake(self) -> None:
+        """Nothing waits."""
+
     def collect(self, report: CollectReport) -> None:
         self.reported_views = report.views or self.reported_views
         self._runtime.notify(self._merger, MergerShell.release, report.epoch)

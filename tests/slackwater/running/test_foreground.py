@@ -22,6 +22,7 @@ from slackwater.running.foreground import run_in_foreground
 configure_default()
 
 class Endless:
+    _news = 0
     def __init__(self):
         signal.signal(signal.SIGUSR1, lambda *_: print("heard", flush=True))
         try:
@@ -118,6 +119,8 @@ def test_outside_of_the_main_thread_signals_stay_whose_they_were() -> None:
     seen: list[object] = []
 
     class Over:
+        _news = 0
+
         def __enter__(self) -> Over:
             return self
 

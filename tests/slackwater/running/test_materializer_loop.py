@@ -153,6 +153,7 @@ class Looped:
         self.reports: list[CollectReport] = []
         self.told: list[tuple[bool, bool]] = []
         self.waits: list[float] = []
+        self.wakes = 0
         self.on_report: Callable[[], None] = lambda: None
         self.spark_is_up, self.schema, self.has_files = spark_is_up, schema, False
         self.materializer = ScriptedMaterializer(self.calls, self.clock)
@@ -174,6 +175,9 @@ class Looped:
     def next_epoch(self, timeout_s: float) -> EpochBlocks | None:
         self.waits.append(timeout_s)
         return self.epochs.pop(0) if self.epochs else None
+
+    def wake(self) -> None:
+        self.wakes += 1
 
     def collect(self, report: CollectReport) -> None:
         self.calls.append(f"report of {report.epoch}")
@@ -373,6 +377,32 @@ def test_a_turn_waits_for_an_epoch_only_without_history() -> None:
     assert looped.turns() == [Turn.BUSY, Turn.BUSY, Turn.IDLE]
     looped.turns()
     assert [wait > 0 for wait in looped.waits] == [True, False, False, True]
+
+
+def test_a_turn_waits_long_for_an_epoch_only_when_nothing_else_can_come() -> None:
+    looped = Looped()
+    looped.turns()
+    looped.turns()
+    assert looped.waits[-1] == 1.0
+    looped.epochs = [epoch(2, ROWS), epoch(3, kind=BarrierKind.INITIAL)]
+    looped.turns()
+    # The views were looked at after the first epoch; after the second, the next turn looks.
+    assert looped.waits[-1] < 0.1
+    looped.turns()
+    assert looped.waits[-1] == 1.0
+    looped.materializer.backfilling = {"v": 0.5}
+    looped.turns()
+    looped.turns()
+    assert looped.waits[-1] < 0.1
+
+
+def test_a_change_of_the_views_ends_the_wait_for_an_epoch() -> None:
+    looped = Looped()
+    looped.turns()
+    change = looped.loop.retry_view("v")
+    assert looped.wakes == 1
+    looped.loop.turn()
+    assert change.done()
 
 
 def test_an_epoch_for_progress_alone_is_requested_once_a_second() -> None:

@@ -239,6 +239,9 @@ class Commanded:
     def next_epoch(self, timeout_s: float) -> EpochBlocks | None:
         return self._epochs.pop() if self._epochs else None
 
+    def wake(self) -> None:
+        pass
+
     def collect(self, report: CollectReport) -> None:
         self.reports.append(report)
 
