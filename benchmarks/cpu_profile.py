@@ -29,7 +29,7 @@ from slackwater.testing.servers.s3_server import S3Server
 _RATE = 40
 """Samples a second; each of them stops the process, and there are eight."""
 _WARM_FILES = 200
-_ACTORS = ("Coordinator", "ListActor", "DispatcherActor", "FetchActor", "MergerActor")
+_ACTORS = ("Coordinator", "ListActor", "FetchActor")
 _ROOMS = ("actors/", "state/", "spark_bridge/", "slackwater/")
 
 

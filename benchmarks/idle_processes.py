@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +24,6 @@ _KINDS = (
     ("raylet/raylet", "Ray's raylet"),
     ("gcs_server", "Ray's GCS"),
 )
-_NANO = 1e-9
 _CLASS = re.compile(r"ray::(?:.*:)?(\w+)")
 
 
@@ -33,7 +34,7 @@ class ProcessUse:
     Args:
         processes: the number of processes.
         cpu_s: seconds on a core.
-        wakeups: how often a thread of them gave its core away and was woken.
+        wakeups: the number of times that a living thread has given its core away.
         pss_mib: memory, with a share of every page that processes have in common.
     """
 
@@ -47,7 +48,7 @@ class ProcessUse:
 class _Process:
     kind: str
     cpu_s: float
-    wakeups: int
+    wakeups: Mapping[str, int]
     pss_mib: float
 
 
@@ -66,12 +67,13 @@ class ProcessUses:
         """Kind → its use since the making, the largest CPU time first; of processes that still live."""
         uses: dict[str, ProcessUse] = defaultdict(lambda: ProcessUse(0, 0.0, 0, 0.0))
         for pid, now in _processes(self._pid).items():
-            before = self._before.get(pid, _Process(now.kind, 0.0, 0, 0.0))
+            before = self._before.get(pid, _Process(now.kind, 0.0, {}, 0.0))
             use = uses[now.kind]
+            wakeups = sum(count - before.wakeups.get(thread, 0) for thread, count in now.wakeups.items())
             uses[now.kind] = ProcessUse(
                 use.processes + 1,
                 use.cpu_s + now.cpu_s - before.cpu_s,
-                use.wakeups + now.wakeups - before.wakeups,
+                use.wakeups + wakeups,
                 use.pss_mib + now.pss_mib,
             )
         return dict(sorted(uses.items(), key=lambda each: -each[1].cpu_s))
@@ -83,8 +85,8 @@ def _processes(pid: int) -> dict[int, _Process]:
     for each in (top, *top.children(recursive=True)):
         try:
             kind = "driver" if each.pid == pid else kind_of(" ".join(each.cmdline()))
-            cpu_s, wakeups = _of_threads(Path(f"/proc/{each.pid}/task"))
-            processes[each.pid] = _Process(kind, cpu_s, wakeups, _pss_mib(each.pid))
+            times = each.cpu_times()
+            processes[each.pid] = _Process(kind, times.user + times.system, _wakeups(each.pid), _pss_mib(each.pid))
         except (psutil.Error, OSError):  # it has ended
             continue
     return processes
@@ -97,16 +99,13 @@ def kind_of(command: str) -> str:
     return f"actor {named[1]}" if kind == "actors" and named is not None else kind
 
 
-def _of_threads(tasks: Path) -> tuple[float, int]:
-    """CPU seconds and voluntary switches of the living threads."""
-    cpu_s, wakeups = 0.0, 0
-    for task in tasks.iterdir():
-        try:
-            cpu_s += int((task / "schedstat").read_text().split()[0]) * _NANO
-            wakeups += int(_value(task / "status", "voluntary_ctxt_switches"))
-        except OSError:
-            continue
-    return cpu_s, wakeups
+def _wakeups(pid: int) -> dict[str, int]:
+    """Thread → its voluntary switches, of the living threads."""
+    wakeups = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(OSError):
+            wakeups[task.name] = int(_value(task / "status", "voluntary_ctxt_switches"))
+    return wakeups
 
 
 def _pss_mib(pid: int) -> float:

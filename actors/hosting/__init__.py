@@ -9,12 +9,14 @@
     exchange_actors.py    DispatcherActor, ... │ collaborators
     fetch_actor.py        FetchActor           ┘
     ray_actors.py         RayActors            makes the actors of one attempt, on their nodes
+    hosted_shells.py      HostedShell          the dispatcher and the merger in the process of the coordinator
     ray_runtime.py        RayRuntime           calls, timers and threads of a shell
     actor_death.py        death_of             the death of an actor, and whether its node is lost
     ray_blocks.py         RayBlocks            rows in Ray's object store, and in the datasets of stored rows
     row_stager.py         RowStager            rows of a materialized source, each with its file, into a dataset
     event_source.py       EventSource          a queue of events, asked in threads
     lazy_root.py          lazy_root            the root on Lance, loaded when it is needed
+    awaited_epoch.py      AwaitedEpoch         the wait of the materializer's loop for an epoch
     metric_exporter.py    MetricExporter       metrics at Ray's Prometheus endpoint
 
 Invariants:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import ray
 
+from actors.hosting.hosted_shells import call
 from actors.hosting.ray_runtime import RayRuntime
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.shells.coordinator_shell import CoordinatorShell
@@ -31,13 +32,17 @@ class Coordinator(CoordinatorShell):
             definition=definition,
             plan=plan,
             root=LanceRoot(definition.root, runtime.clock),
-            make_actors=partial(_ray_actors, definition),
+            make_actors=partial(_ray_actors, definition, self),
             pinned=partial(pinned_epochs, definition.root, runtime.clock),
         )
 
+    async def call_hosted(self, key: tuple[str, str], method: str, *arguments: Any, **named: Any) -> Any:
+        """Calls a method of a shell in this process, see `HostedShell`."""
+        return await call(key, method, *arguments, **named)
 
-def _ray_actors(definition: PipelineDefinition) -> ActorFactory:
+
+def _ray_actors(definition: PipelineDefinition, shell: CoordinatorShell) -> ActorFactory:
     # Every actor loads this module for its reference to the coordinator, and none needs all the others.
     from actors.hosting.ray_actors import RayActors
 
-    return RayActors(ray.get_runtime_context().current_actor, definition.root, definition.placement)
+    return RayActors(ray.get_runtime_context().current_actor, shell, definition)

@@ -71,7 +71,8 @@ class RunClient:
             definition.placement,
             fetchers=fetchers,
             names=sum(len(name_actors(source)) for source in definition.sources),
-            controls=len(definition.sources) + len((COORDINATOR, DISPATCHER, MERGER)),
+            controls=len(definition.sources)
+            + len((COORDINATOR,) if definition.shares_process else (COORDINATOR, DISPATCHER, MERGER)),
             nodes=[node["Resources"] for node in ray.nodes() if node["Alive"]],
         )
         if said:

@@ -15,6 +15,7 @@ COORDINATOR, DISPATCHER, MERGER = "coordinator", "dispatcher", "merger"
 MATERIALIZER = "materializer"
 DEFAULT_JOIN_MEMORY_BYTES = 512 << 20
 DEFAULT_BACKFILL_WEIGHT = 0.25
+_FETCHERS_OF_SHARED_PROCESS = 8
 _CAUTION = 8
 
 
@@ -40,6 +41,11 @@ class PipelineDefinition:
     placement: PlacementSettings = field(default_factory=PlacementSettings)
     join_memory_bytes: int = DEFAULT_JOIN_MEMORY_BYTES
     backfill_weight: float = DEFAULT_BACKFILL_WEIGHT
+
+    @property
+    def shares_process(self) -> bool:
+        """Whether the dispatcher and the merger live in the process of the coordinator: their messages fit into it."""
+        return self.fetch.fetcher_bounds[1] <= _FETCHERS_OF_SHARED_PROCESS
 
     def cautious(self) -> PipelineDefinition:
         """The definition with an eighth of bytes and files at once, for an attempt after an epoch that killed."""

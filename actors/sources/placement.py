@@ -60,7 +60,8 @@ class PlacementSettings:
         fetch: the resources of each fetch actor; fetch actors are spread over the nodes.
         names: the resources of each name actor, see `Listing`; name actors are spread over the nodes.
         control: the resources of the coordinator and of each list, dispatcher and merger actor.  They compute little
-            and stand on the driver's node if they fit there: a run does not outlive that node in any case.
+            and stand on the driver's node if they fit there: a run does not outlive that node in any case.  With up to
+            eight fetch actors the dispatcher and the merger live in the process of the coordinator.
     """
 
     fetch: ActorResources = field(default_factory=ActorResources)

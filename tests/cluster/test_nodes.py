@@ -29,7 +29,7 @@ from tests.slackwater.cli.command import slackwater
 pytestmark = [pytest.mark.ray, pytest.mark.long]
 
 _ROWS, _LARGE_FILES = 20_000, 16
-_CONTROL = ("Coordinator", "ListActor", "DispatcherActor", "MergerActor")
+_CONTROL = ("Coordinator", "ListActor")
 
 
 class Driver:

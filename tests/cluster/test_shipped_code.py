@@ -118,7 +118,7 @@ def test_a_run_brings_its_code_to_nodes_that_have_none_of_it(tmp_path: Path) -> 
     with RayCluster(num_cpus=2, environment={"PYTHONPATH": str(_BARE), "HIDDEN_PATHS": hidden}) as cluster:
         said = said_by(cluster, tmp_path / "driver.py", timeout_s=200)
     assert (said["before"], said["rows"], said["recoveries"]) == ([], 3, 0)
-    for actor in ("Coordinator", "ListActor", "DispatcherActor", "FetchActor", "MergerActor"):
+    for actor in ("Coordinator", "ListActor", "FetchActor"):
         assert [fork for fork in said["forks"] if fork.startswith(f"ray::{actor}")], said["forks"]
     # Ray ends a job by a signal to all its descendants.
     assert set(said["descendants"]) == {"java"}

@@ -16,10 +16,10 @@ ONE_FETCHER = sw.Settings(fetch=sw.settings.FetchSettings(num_fetchers=1))
 """One actor less to start; the runs on S3 have two."""
 
 
-def local(tmp_path: Path, **options: Any) -> sw.Pipeline:
+def local(tmp_path: Path, *, settings: sw.Settings = ONE_FETCHER, **options: Any) -> sw.Pipeline:
     """The pipeline in a local directory; `options` are those of its source."""
     (tmp_path / "in").mkdir(exist_ok=True)
-    pipeline = sw.Pipeline("events", tmp_path / "root", settings=ONE_FETCHER)
+    pipeline = sw.Pipeline("events", tmp_path / "root", settings=settings)
     pipeline.source("events", tmp_path / "in", **{"format": "parquet", "discovery": FAST, **options})
     pipeline.view("totals", TOTALS)
     return pipeline

@@ -27,6 +27,8 @@ _SIGNS: Final[dict[str, _Sign]] = {
     "spark executor": lambda command: "DefaultWorker" in command,
     "spark application": lambda command: "org.apache.spark.deploy.SparkSubmit" in command,
 }
+# With few fetch actors both live in the process of the coordinator.
+_HOSTED: Final = ("dispatcher", "merger")
 DRIVER = "driver"
 KINDS: Final = (*_SIGNS, DRIVER)
 PUBLISHING: Final = "publishing"
@@ -49,6 +51,8 @@ def find(driver: int, kind: str) -> list[psutil.Process]:
                 found.append(process)
         except psutil.Error:
             continue
+    if not found and kind in _HOSTED:
+        return find(driver, "coordinator")
     found.sort(key=lambda process: float(process.create_time()))
     return found
 
