@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from slackwater.status.run_status import RunReport, RunStatus
 
 _INTERRUPTED = 130
-_POLL_S, _SHOW_S = 0.25, 1.0
+_POLL_S = 0.25
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _PATIENCE_S = 2.0
 _ENDED_AT_ONCE = "error: interrupted; committed epochs are kept, and the next start continues from the last\n"
@@ -31,6 +31,7 @@ def run_in_foreground(
     start: Callable[[], Run],
     until: Literal["caught_up"] | None,
     show: Callable[[RunStatus], None] = lambda _status: None,
+    show_every_s: float = 5.0,
 ) -> RunReport:
     """Starts a run and waits for it; SIGINT (Ctrl-C) and SIGTERM end it after a last epoch, or at once while it starts.
 
@@ -39,7 +40,8 @@ def run_in_foreground(
 
     Args:
         until: see `Pipeline.run`.
-        show: is called with the status, several times a second while the run has news, else once a second.
+        show: is called with the status, several times a second while it changes.
+        show_every_s: the time between two calls while it does not.
 
     Raises:
         SlackwaterError: the error that ended the run.
@@ -47,7 +49,7 @@ def run_in_foreground(
     with _interruption() as interruption, interruption.of_start(start) as run:
         clock, shown_s, shown = SystemClock(), float("-inf"), run._news
         while not interruption.asked.is_set() and not run._wait_since_start(until, _POLL_S):
-            if run._news != shown or clock.monotonic() >= shown_s + _SHOW_S:
+            if run._news != shown or clock.monotonic() >= shown_s + show_every_s:
                 shown, shown_s = run._news, clock.monotonic()
                 show(run.status())
         if interruption.asked.is_set() and run._abandon():

@@ -15,6 +15,9 @@ from slackwater.running.foreground import run_in_foreground
 from slackwater.status.text import counted, shell_root
 from state.clock import SystemClock
 
+# A live display shows the seconds of the run; a log has only changes, some of which wait for their turn.
+_LIVE_S, _LOGGED_S = 1.0, 5.0
+
 if TYPE_CHECKING:
     from slackwater.pipeline import Pipeline
     from slackwater.running.run import Run
@@ -64,7 +67,7 @@ def show_run(pipeline: Pipeline, until: Literal["caught_up"] | None, takeover: b
         if is_live:
             display.show(RunStatus(message="checking the buckets and the root, and starting Ray"))
         try:
-            return run_in_foreground(start, until, show)
+            return run_in_foreground(start, until, show, _LIVE_S if is_live else _LOGGED_S)
         except Exception as error:
             events.failed(error)
             raise

@@ -1,7 +1,7 @@
 """Metrics and traces of a run, for Prometheus and OpenTelemetry.
 
     RunControl ──► RunObserver ──┬── each committed epoch, once ──────► RunMetrics.on_epoch, EpochSpans.on_epoch
-                                 └── RunStatus, about once a second ──► RunMetrics.on_status
+                                 └── RunStatus, while it changes ──► RunMetrics.on_status
 
     RunMetrics ──► MetricExporter: Ray's metrics, scraped by Prometheus (dashboard.json is a Grafana dashboard of them)
     EpochSpans ──► the TracerProvider of the program

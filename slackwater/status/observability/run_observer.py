@@ -1,4 +1,4 @@
-"""Observer of a run: publishes each epoch once, and the status about once a second."""
+"""Observer of a run: publishes each epoch once, and the status once a second while it changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from slackwater.status.trace import phases
 from state.clock import Clock
 from state.tables.epoch_trace import EpochTrace
 
-_LOOK_EVERY_S = 1.0
+_LOOK_EVERY_S, _REST_S = 1.0, 5.0
 _log = structlog.get_logger(actor="run")
 
 
@@ -32,7 +32,7 @@ class RunObserver:
     def __init__(self, status: Callable[[], RunStatus], clock: Clock, metrics: RunMetrics, spans: EpochSpans) -> None:
         self._status, self._clock, self._metrics, self._spans = status, clock, metrics, spans
         self._looked_s = float("-inf")
-        self._phase = ""
+        self._phase, self._version = "", -1
         self._last_epoch = 0
         self._has_failed = False
 
@@ -46,14 +46,16 @@ class RunObserver:
 
         Args:
             state: the state of the attempt.
-            at_once: True publishes the status even if the last look was less than a second ago.
+            at_once: True publishes the status even if the last look was a moment ago.
         """
         if self._has_failed:
             return
         try:
             # A new epoch needs a new status: it names the views of the epoch.
             is_news = bool(state.recent) and state.recent[-1].epoch > self._last_epoch
-            is_due = self._clock.monotonic() >= self._looked_s + _LOOK_EVERY_S
+            # Without a change, the status has new ages alone.
+            pause_s = _REST_S if state.version == self._version else _LOOK_EVERY_S
+            is_due = self._clock.monotonic() >= self._looked_s + pause_s
             if at_once or is_news or is_due or state.phase != self._phase:
                 self._look(state)
             self._report_epochs(state)
@@ -63,7 +65,7 @@ class RunObserver:
             _log.warning("metrics end", epoch=state.epoch, error=f"{type(error).__name__}: {error}")
 
     def _look(self, state: RunState) -> None:
-        self._phase, self._looked_s = state.phase, self._clock.monotonic()
+        self._phase, self._version, self._looked_s = state.phase, state.version, self._clock.monotonic()
         self._metrics.on_status(self._status())
 
     def _report_epochs(self, state: RunState) -> None:
