@@ -42,16 +42,18 @@ def _of_groups(catalyst: Catalyst, view: ViewPlan) -> str:
     calls = aggregate_calls(catalyst, view.name, aggregate)
     if not calls:
         return "they are counted, and a group ends with its last one"
-    subtracted, kept, lost = (_names(calls, kind) for kind in ("subtracted", "kept", "lost"))
+    subtracted, retracted, kept, lost = (_names(calls, kind) for kind in ("subtracted", "retracted", "kept", "lost"))
     again = f"from {_rows_read(catalyst, aggregate, view.leaves)}"
     if not view.parents and any(call.is_distinct for call in calls):
         return f"the groups that they touch are computed again, {again}"
     how = [f"{subtracted}: they are subtracted"] if subtracted else []
+    if retracted:
+        how.append(f"{retracted}: they are retracted; a group whose error may exceed the bound is computed again")
     if kept:
         how.append(f"{kept}: a group whose least or greatest value leaves, and no new one passes, is computed again")
     if lost:
         how.append(f"{lost}: the groups that lose one are computed again")
-    return f"{'; '.join(how)}, {again}" if kept or lost else "; ".join(how)
+    return f"{'; '.join(how)}, {again}" if retracted or kept or lost else "; ".join(how)
 
 
 def _names(calls: Iterable[AggregateCall], kind: Removal) -> str:

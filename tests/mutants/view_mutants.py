@@ -6,6 +6,10 @@ from tests.mutants.mutant import Mutant
 
 _SUBTRACTION = "spark_bridge/operators/group/subtraction_plan.py"
 _SUBTRACTED = "tests/spark_bridge/operators/group/test_subtraction.py"
+_DIGITS, _IN_DIGITS = (
+    "spark_bridge/operators/group/exact_sums.py",
+    "tests/spark_bridge/operators/group/test_exact_sums.py",
+)
 _EXACT = f"{_SUBTRACTED}::test_a_view_of_counts_and_sums_is_sparks_answer_after_corrections[all]"
 _FOLLOWED = "tests/spark_bridge/maintenance/test_derived_views.py"
 _DEEP = f"{_FOLLOWED}::test_graph_is_sparks_answer_at_every_epoch[deep]"
@@ -253,6 +257,42 @@ VIEW_MUTANTS = (
         _SUBTRACTION,
         (('left = self._left(self._position(helpers[0]))[0].cast("double")', "left = stored[0] - gone[0]"),),
         shown_by=f"{_SUBTRACTED}::test_an_average_of_great_integers_does_not_round_what_is_left",
+    ),
+    Mutant(
+        "a retracted moment has no bound of its error",
+        _DIGITS,
+        (("is_near = (counts == 1) | (error <= TOLERANCE * np.abs(values))", "is_near = counts > 0"),),
+        shown_by=f"{_IN_DIGITS}::test_a_value_is_within_the_bound_or_its_group_is_lost[ill conditioned]",
+    ),
+    Mutant(
+        "a retracted sum has no bound of its error",
+        _DIGITS,
+        (("~of.is_known | ~(of.error <= TOLERANCE * np.abs(values))", "~of.is_known"),),
+        shown_by=f"{_IN_DIGITS}::test_small_values_that_have_had_a_large_one_beside_them_are_lost",
+    ),
+    Mutant(
+        "values beyond the digits do not lose their group",
+        _DIGITS,
+        (("return (absolute < 2.0 ** (61 + self.exponents[0])) & (counts < _MOST_VALUES)", "return counts > 0"),),
+        shown_by=f"{_IN_DIGITS}::test_a_group_that_has_had_a_value_beyond_the_digits_is_lost",
+    ),
+    Mutant(
+        "a difference of sums with an error is taken",
+        _DIGITS,
+        (("np.where(near & (of.error > 0), subtracted, values)", "subtracted"),),
+        shown_by=f"{_IN_DIGITS}::test_a_sum_that_was_exact_stays_exact",
+    ),
+    Mutant(
+        "an exact difference of sums is not taken",
+        _DIGITS,
+        (("np.where(near & (of.error > 0), subtracted, values)", "values"),),
+        shown_by=f"{_IN_DIGITS}::test_a_sum_that_was_exact_stays_exact",
+    ),
+    Mutant(
+        "a view that is older than retraction gets hidden sums",
+        "spark_bridge/operators/group/aggregate_view.py",
+        (("            self._lose_retraction()\n        lacks_counts", "            pass\n        lacks_counts"),),
+        shown_by="tests/spark_bridge/operators/group/test_retraction.py::test_a_view_that_is_older_than_retraction_goes_on",
     ),
     Mutant(
         "groups without old rows are not merged",

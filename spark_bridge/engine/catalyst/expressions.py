@@ -107,6 +107,16 @@ class Expressions:
         """Spark's type of an instant: microseconds since 1970."""
         return self._types.DataTypes.TimestampType
 
+    @property
+    def double_type(self) -> Any:
+        """Spark's type of a double."""
+        return self._types.DataTypes.DoubleType
+
+    @property
+    def long_type(self) -> Any:
+        """Spark's type of a 64-bit integer."""
+        return self._types.DataTypes.LongType
+
     def _lambda_variable(self, name: str, data_type: Any) -> tuple[Expression, Any]:
         """A variable of a lambda function, and its value, an AtomicReference."""
         number = self._scala.singleton("catalyst.expressions.NamedExpression").newExprId()

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from pyspark.sql.types import DecimalType, IntegralType
+from pyspark.sql.types import DecimalType, FractionalType, IntegralType
 
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.trees import Expression, Plan, Trees, simple_name
 from spark_bridge.operators.group.aggregate_functions import maintained_function
 from spark_bridge.operators.group.buffers import DeclarativeBuffer, TypedBuffer
+from spark_bridge.operators.group.retraction import RETRACTABLE, terms_of
 from spark_bridge.plans.columns import aggregate_of, same
 from spark_bridge.plans.operators import refuse
 from spark_bridge.plans.plan_text import call_text
@@ -28,8 +29,15 @@ from spark_bridge.plans.stored_values import can_be_stored, can_name_groups
 if TYPE_CHECKING:
     from spark_bridge.plans.view_plan import ViewPlan
 
-Removal = Literal["subtracted", "kept", "lost"]
-"""Rows are taken off; the value stays, unless theirs is the least or greatest one; the group is computed again."""
+Removal = Literal["subtracted", "retracted", "kept", "lost", "helper"]
+"""The effect of deleted rows on a call.
+
+subtracted   Their buffer is subtracted.
+retracted    Their digits are subtracted, see `retraction`; beyond the bound of the error the group is lost.
+kept         The value stays, unless a deleted row has the least or greatest value.
+lost         The group is computed again.
+helper       The call is a helper aggregate of a retracted call.
+"""
 
 
 class AggregateCall:
@@ -43,13 +51,14 @@ class AggregateCall:
     Args:
         view: the name of the view, for messages.
         expression: Spark's AggregateExpression.
+        is_helper: whether it is a helper aggregate of a retracted call.
 
     Raises:
         NotIncrementalError: the function, or this form of the call, cannot be maintained.
     """
 
-    def __init__(self, catalyst: Catalyst, view: str, expression: Expression) -> None:
-        self._catalyst = catalyst
+    def __init__(self, catalyst: Catalyst, view: str, expression: Expression, *, is_helper: bool = False) -> None:
+        self._catalyst, self._is_helper = catalyst, is_helper
         self.expression = expression
         maintained = maintained_function(catalyst, view, expression.aggregateFunction())
         self.function = maintained.function
@@ -86,12 +95,19 @@ class AggregateCall:
         kind = simple_name(self.function)
         if kind in ("Min", "Max"):
             return "kept"
+        if self._is_helper and kind != "Count":
+            return "helper"
+        if kind in ("Count", "BitXorAgg"):
+            return "subtracted"
         if kind in ("Sum", "Average"):
             value_type = self._catalyst.schemas.data_type(self._catalyst.trees.items(self.function.children())[0])
             # The hidden sum of an average of integers is over other values, so it would count them apart.
             exact = DecimalType if kind == "Average" and self.is_distinct else IntegralType | DecimalType
-            return "subtracted" if isinstance(value_type, exact) else "lost"
-        return "subtracted" if kind in ("Count", "BitXorAgg") else "lost"
+            if isinstance(value_type, exact):
+                return "subtracted"
+            if not isinstance(value_type, FractionalType) or isinstance(value_type, DecimalType):
+                return "lost"
+        return "retracted" if kind in RETRACTABLE and not self.is_distinct else "lost"
 
     def over(self, inputs: Sequence[Expression], condition: Expression | None) -> Expression:
         """Spark's AggregateExpression of the function over other expressions, without DISTINCT.
@@ -144,23 +160,30 @@ def can_be_subtracted(calls: Sequence[AggregateCall], *, counts: bool) -> bool:
     return counts or not any(call.is_distinct for call in calls)
 
 
-def with_helper_aggregates(catalyst: Catalyst, view: str, calls: Sequence[AggregateCall]) -> list[AggregateCall]:
-    """The calls of a query, then the hidden ones that their subtraction needs.
+def with_helper_aggregates(
+    catalyst: Catalyst, view: str, calls: Sequence[AggregateCall], *, retracts: bool = True
+) -> list[AggregateCall]:
+    """The calls of a query, then the helper aggregates for subtraction, then the helper aggregates for retraction.
 
     Args:
         view: the name of the view, for messages.
         calls: the calls of the query.
+        retracts: whether to add the helper aggregates for retraction; an older view lacks them.
     """
     together = [*calls]
 
-    def add(expression: Expression) -> None:
+    def add(expression: Expression, *, is_helper: bool = False) -> None:
         if not any(known.is_call(expression) for known in together):
-            together.append(AggregateCall(catalyst, view, expression))
+            together.append(AggregateCall(catalyst, view, expression, is_helper=is_helper))
 
     add(catalyst.functions.count_of_rows())
     for call in together:  # it grows: the hidden sum of an average needs a count, too
         for each in helper_aggregates_of(catalyst, call):
             add(each)
+    for call in calls if retracts else ():
+        if call.removal == "retracted":
+            for each in terms_of(catalyst, call.function, call.filter).calls:
+                add(each, is_helper=True)
     return together
 
 

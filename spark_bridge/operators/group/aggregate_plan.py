@@ -57,11 +57,13 @@ class AggregatePlan:
 
     Attributes:
         rows: the jobs.
+        retracts: see the argument.
 
     Args:
         view: the plan of the view.
         subtracts: whether rows that leave may be subtracted, so that hidden counts are stored.
         counts: whether the rows of each DISTINCT value are counted, so that such values are subtracted too.
+        retracts: whether the helper aggregates of retracted calls are stored.
         reached: the numbers of the calls that new rows reach, none with DISTINCT: the groups have the others of these
             rows.  None for all.
     """
@@ -73,14 +75,16 @@ class AggregatePlan:
         *,
         subtracts: bool,
         counts: bool,
+        retracts: bool = True,
         reached: Collection[int] | None = None,
     ) -> None:
         self._catalyst, self._view = catalyst, view
+        self.retracts = retracts
         aggregate = aggregate_of(view.plan)
         calls = aggregate_calls(catalyst, view.name, aggregate)
         own = len(calls)
         subtracts = subtracts and can_be_subtracted(calls, counts=counts)
-        calls = with_helper_aggregates(catalyst, view.name, calls) if subtracts else calls
+        calls = with_helper_aggregates(catalyst, view.name, calls, retracts=retracts) if subtracts else calls
         self._counts = counts and subtracts
         names = [_column_names(index, call) for index, call in enumerate(calls)]
         self.rows = GroupedRows(catalyst, view, aggregate, calls, names, counts=self._counts, reached=reached)

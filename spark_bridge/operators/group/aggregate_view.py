@@ -69,9 +69,12 @@ class AggregateView:
     def open(self, version: ViewVersion) -> None:
         """Continues from a recorded version."""
         self._tables.open(version)
-        stored, distinct = self._tables.stored, self._tables.distinct
+        names, distinct = {*self._tables.stored.schema.names}, self._tables.distinct
+        if not self._plan.hidden_columns <= names:
+            # The view is older than the retraction from doubles.
+            self._lose_retraction()
         lacks_counts = self._plan.counts and distinct and COUNT_FIELD.name not in distinct.schema.names
-        if lacks_counts or not self._plan.hidden_columns <= {*stored.schema.names}:
+        if lacks_counts or not self._plan.hidden_columns <= names:
             # The view is older than `materialize=True` of its sources, or than the counts of values.
             self._lose_counts()
 
@@ -88,6 +91,8 @@ class AggregateView:
         """
         other = AggregateView(self._catalyst, self._root, before)
         other.open(version)
+        if not other._plan.retracts:
+            self._lose_retraction()
         if not other._plan.subtracts:
             self._lose_counts()
         self.lacks = self._plan.missing_in(other._plan)
@@ -99,6 +104,10 @@ class AggregateView:
             for part in distinct.parts(distinct.schema.names):
                 self._tables.add_values(epoch, part)
         return replace(self._version, progress=version.progress)
+
+    def _lose_retraction(self) -> None:
+        self._make_plan = partial(self._make_plan, retracts=False)
+        self._plan = self._make_plan()
 
     def _lose_counts(self) -> None:
         self._make_plan = partial(self._make_plan, subtracts=False, counts=False)

@@ -3,6 +3,7 @@
     count                                        less
     sum, avg of integers and decimals; bit_xor   less if values remain, else as at the beginning
     min, max                                     as before, if what leaves is above or below it, or if a new row is not
+    sum, avg and moments of doubles              by the sums of their digits, see `retraction`; lost beyond the bound
     anything else                                lost: the group is computed again from all of its rows
 
 A buffer does not show whether values remain.  So a view whose rows can leave stores hidden counts: of the rows of a
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column
@@ -27,6 +29,7 @@ from spark_bridge.engine.catalyst.trees import Expression, simple_name
 from spark_bridge.engine.execution.planned_once import TableQuery
 from spark_bridge.operators.group.aggregate_calls import helper_aggregates_of
 from spark_bridge.operators.group.merge_plan import CallBuffer, EpochPartials
+from spark_bridge.operators.group.retraction import RetractedCall, terms_of
 from state.tables.group_key import KEY_COLUMN
 
 _LOST_COLUMN = "__sw_lost"
@@ -46,7 +49,7 @@ class Subtracted:
 
 
 class SubtractionPlan:
-    """Subtracts the buffers of rows that leave, by a projection in the driver.
+    """Subtracts the buffers of deleted rows by a projection in the driver, and retracts from doubles by `retraction`.
 
     Args:
         buffers: the buffers of the calls of the query, and of their helper aggregates.
@@ -55,6 +58,18 @@ class SubtractionPlan:
 
     def __init__(self, catalyst: Catalyst, buffers: Sequence[CallBuffer], has_groups: bool) -> None:
         self._catalyst, self._has_groups = catalyst, has_groups
+        by_digits = _retracted_calls(catalyst, buffers)
+        parts = 1 + max(each.part for each in buffers)
+        self._retracted = [*by_digits.values()]
+        self._retracted_columns = [
+            (each.part, field.name)
+            for number, each in enumerate(buffers)
+            if number in by_digits or each.call.removal == "helper" or simple_name(each.call.function) == "Count"
+            for field in each.fields
+        ]
+        buffers = [
+            each for number, each in enumerate(buffers) if number not in by_digits and each.call.removal != "helper"
+        ]
         self._calls = calls = [each.call for each in buffers]
         fields = [each.fields for each in buffers]
         self._parts = [each.part for each in buffers]
@@ -63,7 +78,7 @@ class SubtractionPlan:
         self._names = [field.name for field in flat]
         ends = [each[0] for call, each in zip(calls, fields, strict=True) if call.removal == "kept"]
         self._ends = [(each.part, each.fields[0].name) for each in buffers if each.call.removal == "kept"]
-        flags = [pa.field(f"__sw_found_{part}", pa.bool_()) for part in range(1, 1 + max(self._parts))]
+        flags = [pa.field(f"__sw_found_{part}", pa.bool_()) for part in range(1, parts)]
         gone = [field.with_name(f"{field.name}_gone") for field in flat]
         new = [field.with_name(f"{field.name}_new") for field in ends]
         self._relation = pa.schema([key, *[each.with_nullable(True) for each in (*flat, *gone, *new)], *flags])
@@ -104,12 +119,39 @@ class SubtractionPlan:
         coming, _ = _columns_of(new, keys.filter(is_stored), self._ends)
         columns = [*there.columns, *leaving, *coming, *found[1:]]
         left = self._query.table(pa.table(columns, names=self._relation.names), self._schema)
+        left = self._with_retracted(left, stored.take(at.filter(is_stored)), gone)
         is_lost = left.column(_LOST_COLUMN)
         lost = [*keys.filter(pc.invert(is_stored)).chunks, *left.column(KEY_COLUMN).filter(is_lost).chunks]
         left = left.filter(pc.invert(is_lost)).drop_columns(_LOST_COLUMN)
         if self._has_groups:
             left = left.filter(pc.greater(left.column(self._rows_column), 0))
         return Subtracted(left, pa.chunked_array(lost, keys.type))
+
+    def _with_retracted(self, left: pa.Table, stored: pa.Table, gone: EpochPartials) -> pa.Table:
+        """The groups with the buffers of the retracted calls; those beyond the bound of the error are lost, too.
+
+        Args:
+            left: the subtracted groups.
+            stored: the same groups before, in the same order.
+            gone: the partials of the deleted rows.
+        """
+        if not self._retracted:
+            return left
+        leaving, _ = _columns_of(gone, stored.column(KEY_COLUMN), self._retracted_columns)
+        of_gone = dict(zip([name for _, name in self._retracted_columns], leaving, strict=True))
+        is_lost = np.zeros(left.num_rows, np.bool_)
+        columns = dict[str, pa.Array]()
+        for each in self._retracted:
+            changed, lost = each.retract(stored, of_gone)
+            columns |= changed
+            is_lost |= lost
+        remain = pc.not_equal(left.column(self._rows_column), 0) if self._has_groups else True
+        lost = pc.or_(left.column(_LOST_COLUMN), pc.and_(pa.array(is_lost), remain))
+        left = left.drop_columns(_LOST_COLUMN).append_column(_LOST_COLUMN, lost)
+        for name, values in columns.items():
+            if name not in left.schema.names:  # a call of the query may equal a helper aggregate
+                left = left.append_column(stored.schema.field(name), values)
+        return left
 
     def _left(self, index: int) -> list[Column]:
         """The buffer of a call after the subtraction; of a group without values that leave, as it is."""
@@ -124,7 +166,7 @@ class SubtractionPlan:
         kind, initial = simple_name(call.function), [*map(catalyst.queries.column, call.buffer.initial())]
         if kind == "Count":
             return [stored[0] - gone[0]], F.lit(False)
-        if call.removal == "lost":
+        if call.removal in ("lost", "retracted"):
             return stored, F.lit(True)
         if call.removal == "kept":
             # The smallest value that leaves may be there several times: only a greater one says that it stays.
@@ -156,6 +198,41 @@ class SubtractionPlan:
 
     def _position(self, expression: Expression) -> int:
         return next(at for at, each in enumerate(self._calls) if each.is_call(expression))
+
+
+def _retracted_calls(catalyst: Catalyst, buffers: Sequence[CallBuffer]) -> dict[int, RetractedCall]:
+    """Number of a call → how rows are retracted from it; without a call whose helper aggregates are not stored."""
+    found = {}
+    for number, each in enumerate(buffers):
+        if each.call.removal == "retracted":
+            made = _retracted_call(catalyst, each, buffers)
+            if made is not None:
+                found[number] = made
+    return found
+
+
+def _retracted_call(catalyst: Catalyst, buffer: CallBuffer, buffers: Sequence[CallBuffer]) -> RetractedCall | None:
+    def column_of(helper: Expression) -> str:
+        return next(str(each.fields[0].name) for each in buffers if each.call.is_call(helper))
+
+    call = buffer.call
+    terms = terms_of(catalyst, call.function, call.filter)
+    if not all(any(each.call.is_call(helper) for each in buffers) for helper in terms.calls):
+        return None
+    attributes = [str(each.name()) for each in call.buffer.attributes]
+    own = [field.name for field in buffer.fields]
+    if terms.count is None:
+        count = next(column for column, name in zip(own, attributes, strict=True) if name in ("n", "count"))
+    else:
+        count = column_of(terms.count)
+    return RetractedCall(
+        own,
+        attributes,
+        count,
+        {name: (each.layout, [column_of(digit) for digit in each.digits]) for name, each in terms.terms.items()},
+        {name: column_of(each) for name, each in terms.magnitudes.items()},
+        is_null_at_end=simple_name(call.function) == "Sum",
+    )
 
 
 def _columns_of(

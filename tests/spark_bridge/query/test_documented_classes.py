@@ -25,6 +25,7 @@ RULES = {
     "by their values": "found by their values",
     "counted": "they are counted",
     "subtracted": "they are subtracted",
+    "retracted": "may exceed the bound",
     "compared": "least or greatest value leaves",
     "computed again": "groups that",
     "recomputed": "next recomputation",
