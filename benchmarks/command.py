@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table as TextTable
 
 from benchmarks.bar_chart import bar_chart
+from benchmarks.calibration import calibrate, in_calibrations
 from benchmarks.line_chart import line_chart
 from benchmarks.machine import describe_machine
 from benchmarks.result import Result, Table, dumped
@@ -26,7 +27,9 @@ def run_benchmark(measure: Callable[[Namespace], Result], arguments: ArgumentPar
     arguments.add_argument("--plots", type=Path, metavar="DIRECTORY", help="where the plots go, as SVG")
     options = arguments.parse_args()
     print(describe_machine(), flush=True)
+    before_s = calibrate()
     result = measure(options)
+    result = in_calibrations(result, (before_s + calibrate()) / 2)
     print_result(result)
     if options.json is not None:
         options.json.parent.mkdir(parents=True, exist_ok=True)

@@ -186,7 +186,7 @@ def measure_parsing(scratch: Path, rows: int, turns: int) -> Table:
                     Number(statistics.median(theirs), "s"),
                 ),
                 ratio=statistics.median(ratios),
-                target=Target(0.8, TIMES, at_least=True),
+                target=Target(0.9, TIMES, at_least=True),
             )
         )
     caption = f"Parsing by one thread, CPU seconds, medians of {turns} turns"

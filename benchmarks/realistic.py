@@ -12,11 +12,13 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -28,7 +30,8 @@ import pyarrow as pa
 import slackwater as sw
 from benchmarks.command import run_benchmark
 from benchmarks.contenders.batch_queries import DuckdbBatch, stored_answers
-from benchmarks.realistic_pipelines import PIPELINES
+from benchmarks.realistic_pipelines import PIPELINES, RealisticPipeline
+from benchmarks.realistic_restart import AFTER, BEFORE, prepare
 from benchmarks.realistic_run import phases
 from benchmarks.result import TIMES, Number, Result, Row, Table, Target
 
@@ -78,10 +81,7 @@ def measured(name: str, rows: int, epochs: int, place: Path, *, alone: bool) -> 
     ours = _output("benchmarks.realistic_run", name, str(place))
     if alone:
         return Measurement(name, rows, epochs, ours)
-    batch = DuckdbBatch(pipeline)
-    batch.read_tables(place / "tables")
-    snapshot = sw.open(place / "root").snapshot()
-    require_same({view: snapshot.view(view).to_arrow() for view in pipeline.views}, batch.answers(place / "in"))
+    require_same_views(pipeline, place)
     warm = phases(epochs)[1]
     numbers = [*range(warm.start), *warm][-2 * len(warm) :]
     words = (name, str(place), str(len(numbers) - len(warm)), *map(str, numbers))
@@ -97,6 +97,14 @@ def _output(module: str, *words: str) -> dict[str, Any]:
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=_LIMIT_S)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
+
+
+def require_same_views(pipeline: RealisticPipeline, place: Path) -> None:
+    """Compares the committed views with DuckDB's, over all files that the pipeline has read.  Errors as there."""
+    batch = DuckdbBatch(pipeline)
+    batch.read_tables(place / "tables")
+    snapshot = sw.open(place / "root").snapshot()
+    require_same({view: snapshot.view(view).to_arrow() for view in pipeline.views}, batch.answers(place / "in"))
 
 
 def require_same(found: dict[str, pa.Table], expected: dict[str, pa.Table]) -> None:
@@ -163,22 +171,59 @@ def costs_table(measurements: Sequence[Measurement]) -> Table:
     return Table(columns, tuple(rows), caption="CPU-seconds and counts of six files, warm")
 
 
+def restart_table(place: Path) -> Table:
+    """The demo's pipeline after a pause of most of a year, and a corrected file."""
+    pipeline = PIPELINES["demo"]()
+    pipeline.write_tables(place)
+    rows = prepare(place)
+    shutil.copytree(place / "epochs" / "0000", place / "epochs" / "0002", copy_function=os.link)
+    shutil.copytree(place / "epochs" / "0001", place / "epochs" / "0002", copy_function=os.link, dirs_exist_ok=True)
+    _output("benchmarks.realistic_restart", str(place))
+    ours = _output("benchmarks.realistic_restart", str(place))
+    require_same_views(pipeline, place)
+    spark = _output("benchmarks.contenders.batch_queries", "spark", "demo", str(place), "0", "1", "2", "2")
+    restart_s, correction_s = spark["start_s"] + spark["seconds"][0], spark["seconds"][-1]
+    table_rows = (
+        Row(
+            f"{AFTER} files, {rows:,} rows after a restart, start included",
+            (_seconds(ours["start_s"]), _seconds(restart_s)),
+            ours["start_s"] / restart_s,
+        ),
+        Row(
+            "a correction of one file",
+            (_seconds(ours["correction_s"]), _seconds(correction_s)),
+            ours["correction_s"] / correction_s,
+        ),
+    )
+    caption = f"The demo's pipeline with {BEFORE} committed files; Spark reads the new files, or for the correction all"
+    return Table(("Slackwater", "Spark's batch"), table_rows, "of Spark's batch", caption)
+
+
 def _seconds(value: float | None) -> Number | None:
     return None if value is None else Number(value, "s")
 
 
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    place = Path(tempfile.mkdtemp(prefix="slackwater-realistic-"))
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
 def measure(options: argparse.Namespace) -> Result:
-    measurements = []
+    measurements, tables = [], []
     for name in options.pipeline:
         for rows in options.rows:
             epochs = max(LEAST_EPOCHS, min(options.epochs, options.most_rows // rows))
-            place = Path(tempfile.mkdtemp(prefix="slackwater-realistic-"))
-            try:
+            with _scratch() as place:
                 measurements.append(measured(name, rows, epochs, place, alone=options.alone))
-            finally:
-                shutil.rmtree(place, ignore_errors=True)
             print(json.dumps(measurements[-1].ours), flush=True)
-    return Result((epochs_table(measurements), cold_table(measurements), costs_table(measurements)))
+    if options.restart:
+        with _scratch() as place:
+            tables.append(restart_table(place))
+    return Result((epochs_table(measurements), cold_table(measurements), costs_table(measurements), *tables))
 
 
 def main() -> None:
@@ -188,6 +233,7 @@ def main() -> None:
     arguments.add_argument("--epochs", type=int, default=100, help="at most, after each start; the last 40 % are warm")
     arguments.add_argument("--most-rows", type=int, default=5_000_000, help=f"after {LEAST_EPOCHS} epochs")
     arguments.add_argument("--alone", action="store_true", help="without contenders")
+    arguments.add_argument("--restart", action="store_true", help="also a restart and a correction")
     run_benchmark(measure, arguments)
 
 

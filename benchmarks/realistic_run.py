@@ -131,6 +131,12 @@ class Feed:
         return len(files)
 
 
+def wait_for_files(run: sw.Run, files: int) -> None:
+    """Waits until a run has committed this number of files since its start."""
+    while run.report().files < files:
+        run.wait(timeout_s=_POLL_S)
+
+
 class Measured:
     """A run that is measured.
 
@@ -143,8 +149,7 @@ class Measured:
 
     def wait(self) -> None:
         """Waits until every file that appeared is committed."""
-        while self._run.report().files < self._files:
-            self._run.wait(timeout_s=_POLL_S)
+        wait_for_files(self._run, self._files)
 
     def phase(self, numbers: range) -> Phase:
         """Feeds these epochs, one after the other."""
