@@ -14,6 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks import readme
 from benchmarks.catalogue import CATALOGUE, chosen
 from benchmarks.page import write_page
 from benchmarks.record import Archive, Record
@@ -58,6 +59,8 @@ def main(words: Sequence[str] | None = None) -> int:
             archive.put(record)
         _write(archives[-1], page)
     _write(archives[-1], page)
+    if options.write and (measured := archives[-1].get(readme.NAME)) is not None:
+        readme.write_speed(measured, _PROJECT / "README.md")
     print(f"{len(entries)} benchmarks, {failed} failed, {time.perf_counter() - started:.0f} s: {page}")
     return min(failed, 1)
 

@@ -164,10 +164,10 @@ def costs_table(measurements: Sequence[Measurement]) -> Table:
     for each in measurements:
         warm, count = each.ours["warm"], each.warm_epochs
         cpu_s = [_seconds(warm["cpu_s"].get(kind, 0.0) / count) for kind in _KINDS]
-        counts = [Number(warm[name] / count) for name in ("commits", "executions", "calls")]
+        counts = [Number(warm[name] / count) for name in ("commits", "planned", "calls")]
         spark = None if each.spark is None else _seconds(each.spark["cpu_s"] / len(each.spark["seconds"]))
         rows.append(Row(each.name, (*cpu_s, *counts, spark)))
-    columns = (*_KINDS, "commits", "QueryExecutions", "calls of the JVM", "CPU of Spark's batch")
+    columns = (*_KINDS, "commits", "planned queries", "calls of the JVM", "CPU of Spark's batch")
     return Table(columns, tuple(rows), caption="CPU-seconds and counts of six files, warm")
 
 

@@ -19,14 +19,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import psutil
 from py4j.clientserver import ClientServerConnection
 from py4j.java_gateway import GatewayConnection
-from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 import slackwater as sw
 from benchmarks.cpu_meter import CpuMeter
 from benchmarks.realistic_pipelines import PIPELINES
+from spark_bridge.engine.catalyst.query_count import QueryCount
+from spark_bridge.engine.catalyst.scala import Scala
 
 COLD = 10
 """The number of epochs after the start that count as cold, at most."""
@@ -49,16 +50,16 @@ class Phase:
 
     Args:
         seconds: of each epoch of the feed, from its files' appearance to the commit of the last one.
-        commits: epochs that the run committed for them.
         cpu_s: CPU-seconds by kind of process.
-        executions: `QueryExecution`s that the driver's JVM made.
+        commits: epochs that the run committed for them.
+        planned: queries that Spark has analysed or planned.
         calls: calls from Python to the driver's JVM.
     """
 
     seconds: tuple[float, ...]
-    commits: int
     cpu_s: dict[str, float]
-    executions: int
+    commits: int
+    planned: int
     calls: int
 
 
@@ -95,16 +96,6 @@ class _Calls:
             return sender(*words, **options)
 
         return send
-
-
-def _executions() -> int:
-    """The number of `QueryExecution`s that this process's JVM has made."""
-    jvm = SparkContext._active_spark_context._jvm
-    companion = jvm.java.lang.Class.forName("org.apache.spark.sql.execution.QueryExecution$")
-    instance = companion.getField("MODULE$").get(None)
-    [counter] = [each for each in companion.getDeclaredFields() if "nextExecutionId" in each.getName()]
-    counter.setAccessible(True)
-    return int(counter.get(instance))
 
 
 class Feed:
@@ -146,23 +137,22 @@ class Measured:
 
     def __init__(self, run: sw.Run, feed: Feed, files: int, calls: _Calls) -> None:
         self._run, self._feed, self._files, self._calls = run, feed, files, calls
-
-    def wait(self) -> None:
-        """Waits until every file that appeared is committed."""
-        wait_for_files(self._run, self._files)
+        self._planned = QueryCount(Scala(SparkSession._instantiatedSession))
 
     def phase(self, numbers: range) -> Phase:
         """Feeds these epochs, one after the other."""
-        meter, before = CpuMeter(_kind_of), (self._run.report().epochs, _executions(), self._calls.count)
+        meter, before = CpuMeter(_kind_of), self._counts()
         times = [time.perf_counter()]
         for number in numbers:
             self._files += self._feed.put(number)
-            self.wait()
+            wait_for_files(self._run, self._files)
             times.append(time.perf_counter())
-        calls = self._calls.count
-        cpu_s, after = meter.seconds(), (self._run.report().epochs, _executions(), calls)
-        commits, executions, calls = (end - start for start, end in zip(before, after, strict=True))
-        return Phase(tuple(end - start for start, end in pairwise(times)), commits, cpu_s, executions, calls)
+        counts = [end - start for start, end in zip(before, self._counts(), strict=True)]
+        return Phase(tuple(end - start for start, end in pairwise(times)), meter.seconds(), *counts)
+
+    def _counts(self) -> tuple[int, int, int]:
+        """Commits, planned queries and calls of the JVM so far."""
+        return self._run.report().epochs, self._planned.total, self._calls.count
 
 
 def measure(name: str, directory: Path) -> dict[str, Any]:
@@ -170,11 +160,11 @@ def measure(name: str, directory: Path) -> dict[str, Any]:
     realistic, feed, calls = PIPELINES[name](), Feed(directory), _Calls()
     pipeline = realistic.declare(directory)
     files = feed.put(0) + len(realistic.tables) + len(realistic.file_tables)
-    began = psutil.Process().create_time()
+    began = time.perf_counter()
     with pipeline.start() as run, calls.counted():
+        wait_for_files(run, files)
+        start_s = time.perf_counter() - began
         measured = Measured(run, feed, files, calls)
-        measured.wait()
-        start_s = time.time() - began
         cold, warm = phases(len(feed))
         found = {"cold": measured.phase(cold)}
         measured.phase(range(cold.stop, warm.start))

@@ -15,4 +15,5 @@ compared with those of all others.  Whatever can be warm is warm: a session, a s
     pathway_stream.py  Pathway, out of an environment of its own: it holds other versions than ours
     duckdb_batch.py    DuckDB, one query over all files: it keeps nothing, and knows nothing of what it has read
     pyarrow_loop.py    a loop with obstore and pyarrow, the same
+    batch_queries.py   Spark or DuckDB, all queries of a realistic pipeline over the files of one epoch (realistic.py)
 """
