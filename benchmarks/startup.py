@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from types import MappingProxyType
@@ -47,10 +47,7 @@ def measured(place: Path, turns: int, before: Path | None) -> Result:
     variants = {_WITHOUT: (_HERE, "none"), _WITH: (_HERE, "archive")}
     if before is not None:
         variants = {f"before, {_WITH}": (before, "archive"), **variants}
-    (place / "in").mkdir()
-    for number in range(_FILES):
-        rows = "".join(f"{row % 7},{row}\n" for row in range(20))
-        (place / "in" / f"{number:03}.csv").write_text(f"k,v\n{rows}")
+    write_files(place)
     if before is not None:
         noting_start(place, before)
     first, build_s = noting_start(place, _HERE)
@@ -69,6 +66,14 @@ def measured(place: Path, turns: int, before: Path | None) -> Result:
     tables = [starts_table(starts), steps_table(_WITH, starts[_WITH]), steps_table(_JOINED, starts[_JOINED])]
     tables += [processes_table(name, each) for name, each in starts.items() if name not in (_WITHOUT, _JOINED)]
     return Result(tuple(tables), remarks=(remark,))
+
+
+def write_files(place: Path) -> None:
+    """The files of the probe."""
+    (place / "in").mkdir()
+    for number in range(_FILES):
+        rows = "".join(f"{row % 7},{row}\n" for row in range(20))
+        (place / "in" / f"{number:03}.csv").write_text(f"k,v\n{rows}")
 
 
 def starts_table(starts: dict[str, list[dict[str, Any]]]) -> Table:
@@ -106,15 +111,21 @@ def noting_start(place: Path, packages: Path) -> tuple[dict[str, Any], float]:
 
 
 def start(
-    place: Path, packages: Path, archive: str, cluster: Mapping[str, str] = MappingProxyType({})
+    place: Path,
+    packages: Path,
+    archive: str,
+    cluster: Mapping[str, str] = MappingProxyType({}),
+    *,
+    prefix: Sequence[str] = (),
+    timeout_s: float = _START_S,
 ) -> dict[str, Any]:
     shutil.rmtree(place / "root", ignore_errors=True)
     environment = {**os.environ, **cluster, "PYTHONPATH": str(packages), "XDG_CACHE_HOME": str(place / "cache")}
     # Ray's workers take what is installed in their Python, and what is where their driver stands.
     python = sys.executable if packages == _HERE else str(packages / ".venv" / "bin" / "python")
-    command = [python, str(_PROBE), str(place), archive]
+    command = [*prefix, python, str(_PROBE), str(place), archive]
     done = subprocess.run(
-        command, cwd=place, env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=_START_S
+        command, cwd=place, env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=timeout_s
     )
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
