@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
@@ -66,22 +66,28 @@ def salvaged(
     bad_before: int,
     limits: ReadLimits,
     require_time: Callable[[], None],
+    faults: Sequence[BadRecord] = (),
 ) -> Rows:
     """Parses records, and finds the bad ones by binary search.
 
     Args:
-        records: records with at least one bad one.
+        records: records of which some are bad, without the faults.
         first_row: the position of the first record in the file, from 0.
         reason_of: the reason of an error, in one line.
         bad_before: the number of earlier bad records of the file.
         limits: the limits of the reader; `max_bad_records` counts.
         require_time: ends a file that takes too long, see `CpuTime.require`: each bad record costs several attempts.
+        faults: bad records that are known, in file order.
 
     Raises:
         UnreadableFile: more are bad, or the time is used up.
     """
+    if len(faults) > (most := limits.max_bad_records - bad_before):
+        raise too_many_bad(limits.max_bad_records, faults[most].reason, faults[most].row)
+    all_rows = np.arange(first_row, first_row + len(records) + len(faults))
+    rows = np.delete(all_rows, [fault.row - first_row for fault in faults]).tolist()
     good: list[pa.Table] = []
-    bad: list[BadRecord] = []
+    bad = [*faults]
     runs = [(0, len(records))]
     while runs:
         require_time()
@@ -99,9 +105,10 @@ def salvaged(
                 runs += [(middle, end), (start, middle)]
                 continue
             if bad_before + len(bad) == limits.max_bad_records:
-                raise too_many_bad(limits.max_bad_records, reason_of(error), first_row + start) from None
-            bad.append(BadRecord(first_row + start, records.raw(start)[:RAW_BYTES], reason_of(error)))
-    return Rows(pa.concat_tables(good) if good else records.parse(0, 0), first_row, tuple(bad))
+                raise too_many_bad(limits.max_bad_records, reason_of(error), rows[start]) from None
+            bad.append(BadRecord(rows[start], records.raw(start)[:RAW_BYTES], reason_of(error)))
+    table = pa.concat_tables(good) if good else records.parse(0, 0)
+    return Rows(table, first_row, tuple(sorted(bad, key=lambda each: each.row)))
 
 
 def too_many_bad(most: int, reason: str, row: int) -> UnreadableFile:

@@ -657,7 +657,7 @@ PARQUET_CASES = (
         "CSV in a Parquet source",
         _ROWS,
         (
-            "refused: not a Parquet file: Parquet magic bytes not found in footer. Either the file is corrupted or this is not a parquet file.",
+            'refused: it is CSV, not Parquet: declare the source with format="csv", or leave the file out with pattern=...',
         ),
     ),
 )

@@ -13,6 +13,36 @@ _FAULTS = "tests/actors/formats/test_csv_records.py::test_faults_end_with_their_
 
 CSV_MUTANTS = (
     Mutant(
+        "each bad line of CSV is searched alone",
+        "actors/formats/text/rows.py",
+        (("    reasons = parser.faults(texts)\n", "    reasons: dict[int, str] = {}\n"),),
+        shown_by=f"{_HABITS}::test_the_cost_of_bad_lines_does_not_depend_on_their_number",
+    ),
+    Mutant(
+        "each fault of quotes takes a window",
+        _RECORDS,
+        (("            if window.fault is not None and self.escape is None and", "            if False and"),),
+        shown_by=f"{_HABITS}::test_the_cost_of_bad_lines_does_not_depend_on_their_number",
+    ),
+    Mutant(
+        "records found one by one behind a fault lose the next fault",
+        _RECORDS,
+        (('                return end, QuoteFault(start, opening, "text", is_escaped)\n', "                pass\n"),),
+        shown_by=_FAULTS,
+    ),
+    Mutant(
+        "a header of CSV has any number of columns",
+        _READER,
+        ((">= self._limits.max_columns:", ">= 1 << 60:"),),
+        shown_by="tests/actors/formats/test_hostile_files.py::test_a_header_of_csv_has_limits",
+    ),
+    Mutant(
+        "a header of CSV has any length",
+        _READER,
+        (("            if len(text) > most_bytes:\n", "            if False:\n"),),
+        shown_by="tests/actors/formats/test_hostile_files.py::test_a_header_of_csv_has_limits",
+    ),
+    Mutant(
         "a quoted text is null",
         _VALUES,
         (("self._as_text, are_quoted_null=is_old)", "self._as_text, are_quoted_null=True)"),),

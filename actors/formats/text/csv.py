@@ -300,15 +300,16 @@ class _Parser:
         """True if the values show that no quoted field has a fault.
 
         Then no value has a line end or a quote, so that each record is a line in which each quote opens or closes a
-        field.  The last line is looked at, since it may lack a line end.  A value that is not text has neither sign.
+        field.  A last line without a line end is looked at.  A value that is not text has neither sign.
         """
         assert self._values is not None
-        last = bytes(text[_start_of_last_line(text) :])
-        if self._records.has_quote(last) and self._records.first_fault(last) is not None:
-            return False
+        if text[-1] not in _LINE_ENDS:
+            last = bytes(text[_start_of_last_line(text) :])
+            if self._records.has_quote(last) and self._records.first_fault(last) is not None:
+                return False
         if self.others and not self._is_of_lines(text, table.num_rows):
             return False
-        signs = [_LINE_FEED, _CARRIAGE_RETURN, ord(self._format.quote or "")]
+        signs = f"\n\r{self._format.quote or ''}"
         return not any(_has_value(table.column(name), signs) for name in self._values.texts)
 
     @staticmethod
@@ -322,6 +323,16 @@ class _Parser:
         found = self._types.of_text(text, self._names, self._untyped, skips=False)
         self.others = tuple(found.get(field.name, field) for field in self.others)
         self._untyped = [name for name in self._untyped if kinds.is_null(found[name].type)]
+
+    def faults(self, records: Sequence[bytes]) -> dict[int, str]:
+        assert self._values is not None
+        # The reason is that of the record alone: the text behind it may be in another block.
+        alone = ((index, self._records.fault_of(record)) for index, record in enumerate(records))
+        reasons = {index: _reason_of(fault, self._format) for index, fault in alone if fault is not None}
+        rest = [index for index in range(len(records)) if index not in reasons]
+        plain = self._records.plain(b"".join(records[index] for index in rest))
+        errors = self._values.unfit(plain, len(rest))
+        return reasons | {rest[number]: self.reason(pa.ArrowInvalid(error)) for number, error in errors.items()}
 
     def reason(self, error: Exception) -> str:
         if isinstance(error, UnreadableFile):
@@ -381,15 +392,15 @@ def _start_of_last_line(text: Text) -> int:
     return 0
 
 
-def _has_value(column: pa.ChunkedArray, signs: Sequence[int]) -> bool:
-    """True if a text of a column has one of some bytes."""
+def _has_value(column: pa.ChunkedArray, signs: str) -> bool:
+    """True if a text of a column has one of some ASCII characters."""
     for chunk in column.chunks:
-        if not len(chunk):
-            continue
         _, offsets, values = chunk.buffers()
-        ends = np.frombuffer(offsets, np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
-        content = np.empty(0, np.uint8) if values is None else np.frombuffer(values, np.uint8)[ends[0] : ends[-1]]
-        if any((content == sign).any() for sign in signs):
+        if not len(chunk) or values is None:
+            continue
+        first, last = (np.frombuffer(offsets, np.int32)[chunk.offset + index] for index in (0, len(chunk)))
+        content = values.slice(first, last - first)
+        if present(content, signs):
             return True
     return False
 

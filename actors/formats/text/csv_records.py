@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from actors.formats.text.lines import Text, last_line_end
 
@@ -21,11 +24,14 @@ _WINDOW_BYTES = 1 << 18
 # The size of a window behind a fault or a comment: lines with faults come together.
 _SMALL_WINDOW_BYTES = 1 << 12
 _FIRST_LOOK_BYTES = 1 << 12
-# The allocator keeps pieces of this size; larger ones it takes from the system each time.
-_COPIED_BYTES = 1 << 16
+# The bytes behind a fault in which records are found one by one, and the records without a fault that end this.
+_NEAR_BYTES = 1 << 14
+_RECORDS_WITHOUT_FAULT = 64
 # As many closing runs are tried from the end of a text, before more of it is looked at.
 _CLOSING_RUNS = 8
 _NONE: _Positions = np.empty(0, np.int64)
+_memchr = ctypes.CDLL(None).memchr
+_memchr.argtypes, _memchr.restype = (ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t), ctypes.c_void_p
 
 
 @dataclass(frozen=True)
@@ -155,7 +161,7 @@ class CsvRecords:
         line = bytes(text[:_FIRST_LOOK_BYTES]).partition(b"\n")[0]
         if len(line) < min(len(text), _FIRST_LOOK_BYTES) and not self._is_special(line.removesuffix(b"\r")):
             return len(line) + 1
-        for window in self._windows(np.frombuffer(text, np.uint8), is_end=False):
+        for window in self._windows(np.frombuffer(text, np.uint8), is_end=False, size=_SMALL_WINDOW_BYTES):
             return int(window.ends[0])
         return 0
 
@@ -257,9 +263,23 @@ class CsvRecords:
             return behind + last
         return 0
 
-    def _windows(self, content: _Bytes, *, is_end: bool) -> Iterator[_Window]:
-        """Yields windows with at least one end each."""
-        start, size = 0, _WINDOW_BYTES
+    def fault_of(self, record: bytes) -> QuoteFault | None:
+        """The fault of a single record."""
+        if not self.finds_faults or self.quote is None or self.quote.encode() not in record:
+            return None
+        if self.escape is not None or self.comment is not None:
+            return self.first_fault(record)
+        content = np.frombuffer(record, np.uint8)
+        found = _Nearby(self, content, 0, len(content), is_end=True).record(0)
+        return self.first_fault(record) if found is None else found[1]
+
+    def _windows(self, content: _Bytes, *, is_end: bool, size: int = _WINDOW_BYTES) -> Iterator[_Window]:
+        """Yields windows with at least one end each.
+
+        Args:
+            size: the bytes of the first window; the size changes with the faults and the lengths of records.
+        """
+        start = 0
         while start < len(content):
             stop = min(start + size, len(content))
             window = self._window(content, start, stop, is_end=is_end)
@@ -270,7 +290,27 @@ class CsvRecords:
                 continue
             yield window
             start = int(window.ends[-1])
+            if window.fault is not None and self.escape is None and self.comment is None:
+                for window in self._near_faults(content, start, is_end=is_end):
+                    yield window
+                    start = int(window.ends[-1])
             size = _SMALL_WINDOW_BYTES if window.is_cut else min(_WINDOW_BYTES, 4 * size)
+
+    def _near_faults(self, content: _Bytes, start: int, *, is_end: bool) -> Iterator[_Window]:
+        """Yields records one by one: behind a fault there are often others, and each would cost a window."""
+        stop = min(start + _NEAR_BYTES, len(content))
+        nearby = _Nearby(self, content, start, stop, is_end=is_end and stop == len(content))
+        ends: list[int] = []
+        since = 0
+        while start < stop and since < _RECORDS_WITHOUT_FAULT and (found := nearby.record(start)) is not None:
+            start, fault = found
+            ends.append(start)
+            since += 1
+            if fault is not None:
+                yield _Window(np.array(ends), _NONE, fault, True)
+                ends, since = [], 0
+        if ends:
+            yield _Window(np.array(ends), _NONE, None, True)
 
     def _window(self, content: _Bytes, start: int, stop: int, *, is_end: bool) -> _Window:
         lines = _line_ends(content, start, stop)
@@ -449,17 +489,76 @@ class CsvRecords:
         return not (field == ord(self.quote or "")).any()
 
 
+class _Nearby:
+    """The records of a part of a text, found one by one, by the rules of `CsvRecords` without escapes and comments.
+
+    Args:
+        records: the rules.
+        start, stop: the bounds of the part, which begins with a record.
+        is_end: True if the text ends with the part.
+    """
+
+    def __init__(self, records: CsvRecords, content: _Bytes, start: int, stop: int, *, is_end: bool) -> None:
+        self._content, self._stop, self._is_end = content, stop, is_end
+        self._around, self._max_bytes, self._delimiter = records._around, records.max_bytes, ord(records.delimiter)
+        self._lines = _line_ends(content, start, stop).tolist()
+        if is_end and (not self._lines or self._lines[-1] < stop):
+            self._lines.append(stop)
+        runs = records._runs(content, start, stop)
+        self._begins: list[int] = [] if runs is None else runs.begins.tolist()
+        self._lengths: list[int] = [] if runs is None else runs.lengths.tolist()
+        self._opens: list[bool] = [] if runs is None else runs.opens.tolist()
+
+    def record(self, start: int) -> tuple[int, QuoteFault | None] | None:
+        """The position behind a record, and its fault; None if the part does not show it."""
+        line, run = bisect_right(self._lines, start), bisect_left(self._begins, start)
+        while line < len(self._lines):
+            end = self._lines[line]
+            while run < len(self._begins) and self._begins[run] < end and not self._opens[run]:
+                run += 1
+            if run == len(self._begins) or self._begins[run] >= end:
+                return end, None
+            opening, closing = self._begins[run], self._closing(run)
+            if closing is None:
+                return (end, QuoteFault(start, opening, "open")) if self._is_end else None
+            behind = self._begins[closing] + self._lengths[closing]
+            if behind - start > self._max_bytes or (behind == self._stop and not self._is_end):
+                return None
+            if behind < self._stop and not self._around[self._content[behind]] and not self._is_joined(closing, end):
+                is_escaped = bool(self._content[behind - 2] == ord("\\"))
+                return end, QuoteFault(start, opening, "text", is_escaped)
+            line, run = bisect_right(self._lines, behind), closing + 1
+        return (self._stop, None) if self._is_end else None
+
+    def _closing(self, run: int) -> int | None:
+        """The index of the run that closes a field, which another run opens, or the same one."""
+        if self._lengths[run] % 2 == 0:
+            return run
+        return next((index for index in range(run + 1, len(self._begins)) if self._lengths[index] % 2), None)
+
+    def _is_joined(self, closing: int, line_end: int) -> bool:
+        """True if no further quote is in the field on the line in which it opens."""
+        behind = self._begins[closing] + self._lengths[closing]
+        if behind >= line_end:
+            return False
+        following = self._begins[closing + 1] if closing + 1 < len(self._begins) else line_end
+        return following >= line_end or bool((self._content[behind:following] == self._delimiter).any())
+
+
 def has_byte(text: Text, character: str) -> bool:
     """True if an ASCII character is in a text."""
     return bool(present(text, character))
 
 
-def present(text: Text, characters: str) -> frozenset[str]:
+def present(text: Text | pa.Buffer, characters: str) -> frozenset[str]:
     """The given ASCII characters that are in a text."""
-    absent = set(characters)
-    for start in range(0, len(text), _COPIED_BYTES):
-        piece = bytes(text[start : start + _COPIED_BYTES])
-        absent -= {each for each in absent if each.encode() in piece}
+    # Python searches only in bytes, and a copy takes three times as long as the search.
+    buffer = pa.py_buffer(text)
+    absent = {*characters}
+    for start in range(0, buffer.size, _WINDOW_BYTES):
+        address, nbytes = buffer.address + start, min(_WINDOW_BYTES, buffer.size - start)
+        found = {each for each in absent if _memchr(address, ord(each), nbytes) is not None}
+        absent -= found
         if not absent:
             break
     return frozenset(characters) - absent

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
@@ -24,6 +26,19 @@ _BLOCK_BYTES = MIB
 # Arrow reads hexadecimal text as an integer, also of too many digits.
 _HEXADECIMAL = r"^\s*0[xX]"
 _SHOWN_CHARACTERS = 80
+_ROW_CHARACTERS = 100
+# Characters outside of these are in no value of the type; the values within them are tried one by one.
+_TIME_CHARACTERS = r"^[-+ 0-9:.TZtz]*$"
+_CHARACTERS: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
+    (kinds.is_integer, r"^([-+]?\d*|0[xX][0-9a-fA-F]*)$"),
+    (kinds.is_floating, r"^[-+0-9eE.,]*$|^[-+]?(?i:nan|inf)"),
+    (kinds.is_decimal, r"^[-+0-9eE.,]*$"),
+    (kinds.is_date, r"^[-0-9]*$"),
+    (kinds.is_timestamp, _TIME_CHARACTERS),
+)
+_INTEGER = re.compile(r"\s*-?0*\d+\s*")
+_MOST_DIGITS = 400
+_BOOLEANS = ("1", "0", "true", "false", "True", "False", "TRUE", "FALSE")
 
 
 class CsvValues:
@@ -77,6 +92,52 @@ class CsvValues:
                 raise
             return table
 
+    def unfit(self, text: Text, num_records: int) -> dict[int, str]:
+        """Index → the error of Arrow, for records that certainly do not fit, in a time that is linear in their number.
+
+        A record has another number of fields, or a value of characters that its type does not have.
+
+        Args:
+            text: whole records, none of them empty.
+        """
+        refused: list[arrow_csv.InvalidRow] = []
+
+        def skip(row: arrow_csv.InvalidRow) -> str:
+            refused.append(row)
+            return "skip"
+
+        given = frozenset(self._names)
+        fields = [field for field in self._schema if field.name in given]
+        options = convert_options(
+            self._format,
+            self._is_old,
+            include_columns=[field.name for field in fields],
+            column_types={field.name: pa.binary() for field in fields},
+            quoted_strings_can_be_null=True,
+        )
+        parsing = parse_options(self._format, invalid_row_handler=skip)
+        try:
+            # One block: a second attempt would report rows again.
+            table = _read_blocks(text, self._names, parsing, options, len(text) + 1)
+        except pa.ArrowInvalid:
+            return {}
+        if len(refused) + table.num_rows != num_records or any(row.number is None for row in refused):
+            return {}
+        errors = {row.number - 1: _field_error(row) for row in refused}
+        rest = np.delete(np.arange(num_records), [*errors])
+        columns = dict(zip((field.name for field in fields), table.columns, strict=True))
+        for field in fields:
+            kind = pa.string() if field.name in self._as_text else field.type
+            column = f"In CSV column #{self._names.index(field.name)}: "
+            for index, error in unfit_values(columns[field.name], kind, self._format).items():
+                errors.setdefault(int(rest[index]), column + error)
+        # Arrow converts all columns before the texts get their forms.
+        for field in fields:
+            if field.name in self._as_text and (form := self._form(field)) is not None:
+                for index, value in _unlike(columns[field.name], form.pattern).items():
+                    errors.setdefault(int(rest[index]), f"column {field.name}: {form.refusal(value)}")
+        return errors
+
     def _read_with_quoted_nulls(self, text: Text, has_hexadecimal: bool) -> pa.Table | None:
         """The values, if a quoted null marker in a column of another type than text is a null; None if others are bad.
 
@@ -101,10 +162,9 @@ class CsvValues:
     def _typed(self, table: pa.Table, text: Text, has_hexadecimal: bool) -> pa.Table:
         if has_hexadecimal and self._integers and not self._is_old:
             self._require_decimal_integers(text)
-        for name in self._as_text:
-            index = table.schema.get_field_index(name)
-            column = self._in_form(table.column(index), self._schema.field(name))
-            table = table.set_column(index, name, column)
+        for index, field in enumerate(self._schema):
+            if field.name in self._as_text:
+                table = table.set_column(index, field.name, self._in_form(table.column(index), field))
         if not self._is_checked and table.schema.equals(self._schema):
             # Arrow's reader has checked the encoding of texts.
             return table
@@ -145,30 +205,119 @@ class CsvValues:
             return self._date is not None
         return self._format.thousands is not None and is_number(kind)
 
+    def _form(self, field: pa.Field) -> _Form | None:
+        """The form of the texts of a column that Arrow reads as text; None for texts of any form."""
+        if is_number(field.type):
+            example = f"1{self._format.thousands}234{self._format.decimal}5"
+            return _Form(number_form(self._format), f"a number of the form {example}")
+        form = self._date if kinds.is_date(field.type) else self._time
+        if form is not None:
+            return _Form(form.pattern, f"a text of the form {form.text!r}")
+        if self._is_old:
+            return None
+        return _Form(_TIME_CHARACTERS, "a time of ISO 8601; for another form, declare Csv(timestamp_format=...)")
+
     def _in_form(self, column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         """A column of text in the form that `conform` reads, or in its type."""
+        if (form := self._form(field)) is not None:
+            for value in _unlike(column, form.pattern).values():
+                raise UnreadableFile(f"column {field.name}: {form.refusal(value)}")
         try:
             if is_number(field.type):
-                return self._numbers(column).cast(field.type)
-            form = self._date if kinds.is_date(field.type) else self._time
-            if form is None:
+                return plain_numbers(column, self._format).cast(field.type)
+            time = self._date if kinds.is_date(field.type) else self._time
+            if time is None:
                 return column
-            return pa.chunked_array([form.iso(chunk) for chunk in column.chunks], pa.string())
+            return pa.chunked_array([time.iso(chunk) for chunk in column.chunks], pa.string())
         except UnreadableFile as error:
             reason = f"column {field.name}: {error.reason}"
         except pa.ArrowInvalid as error:
             reason = f"column {field.name}: {one_line(error)}"
         raise UnreadableFile(reason)
 
-    def _numbers(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Numbers without their separators."""
-        assert self._format.thousands is not None
-        is_form = pc.match_substring_regex(column, number_form(self._format))
-        if not pc.all(is_form, min_count=0).as_py():
-            value = one_line(column.filter(pc.invert(is_form))[0].as_py(), _SHOWN_CHARACTERS)
-            example = f"1{self._format.thousands}234{self._format.decimal}5"
-            raise UnreadableFile(f"{value!r} is not a number of the form {example}")
-        return plain_numbers(column, self._format)
+
+class _Form(NamedTuple):
+    """The form of the texts of a column.
+
+    Args:
+        pattern: a regular expression; spaces around a text do not count.
+        name: the form in words.
+    """
+
+    pattern: str
+    name: str
+
+    def refusal(self, value: str) -> str:
+        """The reason against a text of another form."""
+        return f"{one_line(value, _SHOWN_CHARACTERS)!r} is not {self.name}"
+
+
+def unfit_values(column: pa.ChunkedArray, kind: pa.DataType, format: Csv) -> dict[int, str]:
+    """Index → the error of Arrow, for texts that are certainly not values of a type.
+
+    Args:
+        column: the bytes of the texts.
+    """
+    if kinds.is_string(kind):
+        bad = (index for index, value in enumerate(column.to_pylist()) if not _is_utf8(value))
+        return dict.fromkeys(bad, f"CSV conversion error to {kind}: invalid UTF8 data")
+    if kinds.is_boolean(kind):
+        words = [*format.true_values, *format.false_values] or _BOOLEANS
+        pattern = "^(" + "|".join(map(re.escape, words)) + ")$"
+    else:
+        pattern = next((pattern for is_kind, pattern in _CHARACTERS if is_kind(kind)), "")
+    bad_values = _unlike(column, pattern)
+    if kinds.is_integer(kind):
+        bad_values |= _too_large(column, kind)
+    if kinds.is_decimal(kind):
+        return {
+            index: f"The string '{value}' is not a valid decimal{kind.bit_width} number"
+            for index, value in bad_values.items()
+        }
+    return {index: f"CSV conversion error to {kind}: invalid value '{value}'" for index, value in bad_values.items()}
+
+
+def _unlike(column: pa.ChunkedArray, pattern: str) -> dict[int, str]:
+    """Index → text, for texts that a regular expression does not match."""
+    try:
+        texts = column.cast(pa.string())
+    except pa.ArrowInvalid:
+        return {}  # not UTF-8, which is found elsewhere
+    is_unlike = pc.invert(pc.match_substring_regex(pc.utf8_trim_whitespace(texts), pattern)).fill_null(False)
+    return _at(texts, is_unlike)
+
+
+def _too_large(column: pa.ChunkedArray, kind: pa.DataType) -> dict[int, str]:
+    """Index → text, for decimal integers that a type does not hold."""
+    most = 2 ** (kind.bit_width - (1 if kinds.is_signed_integer(kind) else 0)) - 1
+    try:
+        texts = column.cast(pa.string())
+    except pa.ArrowInvalid:
+        return {}
+    long = _at(texts, pc.greater_equal(pc.utf8_length(texts), len(str(most))).fill_null(False))
+    numbers = ((index, text) for index, text in long.items() if _INTEGER.fullmatch(text))
+    least = -most - 1 if kinds.is_signed_integer(kind) else 0
+    return {index: text for index, text in numbers if len(text) > _MOST_DIGITS or not least <= int(text) <= most}
+
+
+def _at(texts: pa.ChunkedArray, is_wanted: pa.ChunkedArray) -> dict[int, str]:
+    indices = np.flatnonzero(is_wanted.to_numpy())
+    return dict(zip(indices.tolist(), texts.take(pa.array(indices)).to_pylist(), strict=True))
+
+
+def _is_utf8(value: bytes | None) -> bool:
+    if value is None or value.isascii():
+        return True
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _field_error(row: arrow_csv.InvalidRow) -> str:
+    shown = row.text if len(row.text) <= _ROW_CHARACTERS else f"{row.text[: _ROW_CHARACTERS - 4]} ..."
+    return f"CSV parse error: Expected {row.expected_columns} columns, got {row.actual_columns}: {shown}"
 
 
 def number_form(format: Csv) -> str:

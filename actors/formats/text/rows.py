@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
@@ -14,11 +14,11 @@ import pyarrow as pa
 from actors.file_errors import UnreadableFile
 from actors.formats.limits import too_long
 from actors.formats.pieces import pieces
-from actors.formats.salvage import WRONG, salvaged
+from actors.formats.salvage import RAW_BYTES, WRONG, salvaged
 from actors.formats.template import Reader, ReadRequest
 from actors.formats.text.content import TextContent, chunks
-from actors.formats.text.lines import Text
-from actors.rows import Offset, Rows
+from actors.formats.text.lines import Text, most_line_ends
+from actors.rows import BadRecord, Offset, Rows
 from actors.settings import ReadLimits
 
 _FIRST_LOOK_BYTES = 4096
@@ -52,6 +52,10 @@ class RecordParser(Protocol):
 
     def parse(self, text: Text) -> pa.Table:
         """The rows of whole records, in the schema of the source; raises `WRONG` for a bad record."""
+        ...
+
+    def faults(self, records: Sequence[bytes]) -> Mapping[int, str]:
+        """Index → reason, for records that are bad for certain and are found together.  Others may be bad, too."""
         ...
 
     @property
@@ -233,7 +237,10 @@ def _at_most(block: memoryview, parser: RecordParser, block_bytes: int) -> Itera
     A quoted field that is not closed makes a block of the whole text that was searched for its end: it is cut as well.
     """
     most_bytes = _LARGE_BLOCKS * block_bytes
-    if len(block) // 2 < parser.most_records and len(block) <= most_bytes:
+    # Each record but the last one ends with a line.
+    if len(block) <= most_bytes and (
+        len(block) // 2 < parser.most_records or most_line_ends(block) < parser.most_records
+    ):
         yield block
         return
     ends = parser.ends(block)
@@ -260,28 +267,37 @@ def _parsed(
         raise  # not an error of the file
     except WRONG:
         pass
-    return salvaged(_TextRecords(block, parser), first_row, parser.reason, bad_before, limits, content.cpu.require)
+    texts = _record_texts(bytes(block), parser)
+    reasons = parser.faults(texts)
+    faults = [BadRecord(first_row + index, _raw(texts[index])[:RAW_BYTES], reasons[index]) for index in sorted(reasons)]
+    records = _TextRecords([text for index, text in enumerate(texts) if index not in reasons], parser)
+    return salvaged(records, first_row, parser.reason, bad_before, limits, content.cpu.require, faults)
+
+
+def _record_texts(block: bytes, parser: RecordParser) -> list[bytes]:
+    """The text of each record that is a row."""
+    ends = [int(end) for end in parser.ends(block)]
+    if not ends or ends[-1] < len(block):
+        ends.append(len(block))
+    texts = (block[start:end] for start, end in zip([0, *ends], ends, strict=False))
+    return [text for text in texts if parser.is_row(text)]
+
+
+def _raw(text: bytes) -> bytes:
+    return text.rstrip(b"\r\n")
 
 
 class _TextRecords:
-    """The `Records` of a block of text."""
+    """See `Records`."""
 
-    def __init__(self, block: memoryview, parser: RecordParser) -> None:
-        self._block, self._parser = bytes(block), parser
-        ends = [int(end) for end in parser.ends(block)]
-        if not ends or ends[-1] < len(block):
-            ends.append(len(block))
-        self._bounds = [
-            (start, end) for start, end in zip([0, *ends], ends, strict=False) if parser.is_row(self._block[start:end])
-        ]
+    def __init__(self, texts: Sequence[bytes], parser: RecordParser) -> None:
+        self._texts, self._parser = texts, parser
 
     def __len__(self) -> int:
-        return len(self._bounds)
+        return len(self._texts)
 
     def parse(self, start: int, end: int) -> pa.Table:
-        text = self._block[self._bounds[start][0] : self._bounds[end - 1][1]] if end > start else b""
-        return self._parser.parse(memoryview(text))
+        return self._parser.parse(memoryview(b"".join(self._texts[start:end])))
 
     def raw(self, index: int) -> bytes:
-        start, end = self._bounds[index]
-        return self._block[start:end].rstrip(b"\r\n")
+        return _raw(self._texts[index])

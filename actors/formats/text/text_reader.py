@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -68,6 +70,9 @@ class _Parser:
         lines = pc.utf8_rtrim(lines, "\r\n")
         others = [pa.nulls(len(lines), field.type) for field in list(self._schema)[1:]]
         return pa.Table.from_arrays([lines, *others], schema=self._schema)
+
+    def faults(self, records: Sequence[bytes]) -> Mapping[int, str]:
+        return {}
 
     def reason(self, error: Exception) -> str:
         return error.reason if isinstance(error, UnreadableFile) else one_line(error)

@@ -13,7 +13,9 @@ import pytest
 
 from actors.file_errors import UnreadableFile
 from actors.formats.options import Csv, Text
+from actors.formats.text import csv_values
 from actors.formats.text.csv import CsvReader
+from actors.formats.text.csv_records import CsvRecords
 from actors.rows import Offset
 from actors.schemas.merged_schema import DOUBTFUL_HEADER, with_headers
 from actors.schemas.safe_types import safe_schema
@@ -357,3 +359,81 @@ def test_a_field_longer_than_the_limit_of_a_record_is_not_closed(tmp_path: Path)
         )
         assert [row["id"] for row in rows_of(pieces)] == [2] * 100
         assert [bad.row for bad in bad_of(pieces)] == [0, 101]
+
+
+_BAD_LINES = [
+    ("b", pa.int64(), ["x", "1.5", "9223372036854775808", "-1" + "0" * 500, "0x", "1 2", "", "٣"]),
+    ("b", pa.int32(), ["2147483648", "-2147483649", "007", " 5 "]),
+    ("b", pa.float64(), ["n/a", "1,5", "12 km", "--", "1e", "nano", "Infinity", "-inf"]),
+    ("b", pa.decimal128(5, 2), ["n/a", "1e9", "12.5", "1234567"]),
+    ("b", pa.bool_(), ["yes", "TRUE", "tRue", "2"]),
+    ("b", pa.date32(), ["n/a", "2025-02-30", "27.12.2025"]),
+    ("b", pa.timestamp("us"), ["soon", "2025-12-27 25:00:00", "2025-12-27"]),
+    ("b", pa.timestamp("us", "UTC"), ["soon", "2025-12-27 25:00:00", "2025-12-27T10:00:00Z"]),
+    ("b", pa.string(), ["f\udcfc", '"x"y"z', '"open', "fine"]),
+    ("c", pa.int64(), ["too,many", "x"]),
+]
+
+
+@pytest.mark.parametrize(("column", "kind", "values"), _BAD_LINES, ids=lambda each: str(each)[:20])
+def test_the_reasons_of_many_bad_lines_are_those_of_single_lines(
+    column: str, kind: pa.DataType, values: list[str], tmp_path: Path
+) -> None:
+    lines = [f"{number},{value}\n".encode("utf-8", "surrogateescape") for number, value in enumerate(values)]
+    schema = pa.schema([("a", pa.int64()), (column, kind)])
+    header = f"a,{column}\n".encode()
+    together = _read(header + b"".join(lines), Csv(), schema, tmp_path)
+    alone = [_read(header + line, Csv(), schema, tmp_path) for line in lines]
+    assert together[0] == [row for rows, _ in alone for row in rows]
+    reasons = [bad[0][2] for _, bad in alone if bad]
+    assert [reason for _, _, reason in together[1]] == reasons and reasons
+
+
+@pytest.mark.parametrize("good_lines", [0, 2])
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (pa.int64(), "x"),
+        (pa.int64(), "99999999999999999999"),
+        (pa.int64(), "1,2,3"),
+        (pa.float64(), "n/a"),
+        (pa.timestamp("us", "UTC"), "n/a"),
+        (pa.string(), "f\udcfc"),
+        (pa.string(), '"x"y"z'),
+    ],
+)
+def test_the_cost_of_bad_lines_does_not_depend_on_their_number(
+    kind: pa.DataType, value: str, good_lines: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parses, windows = [0], [0]
+    parse, window = csv_values.read_text, CsvRecords._window
+
+    def counted(*given: Any) -> pa.Table:
+        parses[0] += 1
+        return parse(*given)
+
+    def counted_window(self: CsvRecords, *given: Any, **options: Any) -> Any:
+        windows[0] += 1
+        return window(self, *given, **options)
+
+    monkeypatch.setattr(csv_values, "read_text", counted)
+    monkeypatch.setattr(CsvRecords, "_window", counted_window)
+    lines = [f"{number},{value}\n" + f"{number},\n" * good_lines for number in range(2_000)]
+    content = ("a,b\n" + "".join(lines)).encode("utf-8", "surrogateescape")
+    rows, bad = _read(content, Csv(), pa.schema([("a", pa.int64()), ("b", kind)]), tmp_path)
+    assert (len(rows), len(bad)) == (2_000 * good_lines, 2_000)
+    assert parses[0] <= 20 and windows[0] <= 100
+    with pytest.raises(UnreadableFile, match=r"row [13]\d{3}: more than 1000 of its records are bad"):
+        reader = CsvReader(Csv(), ReadLimits(max_bad_records=1_000))
+        list(reader.read(open_written(tmp_path, content), pa.schema([("a", pa.int64()), ("b", kind)])))
+
+
+def test_each_line_of_a_wide_file_is_counted_at_most_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block of fewer lines than `max_batch_bytes` allows needs no search for its records."""
+    monkeypatch.setattr(CsvRecords, "ends", lambda *_: pytest.fail("searched"))
+    names = [f"c{number}" for number in range(200)]
+    content = ",".join(names) + "\n" + (",".join("1" * 200) + "\n") * 50
+    limits = ReadLimits(max_batch_bytes=100 * 8 * 200)
+    schema = pa.schema([(name, pa.int64()) for name in names])
+    pieces = list(CsvReader(Csv(), limits).read(open_written(tmp_path, content.encode()), schema))
+    assert sum(piece.num_rows for piece in pieces) == 50

@@ -499,3 +499,11 @@ def test_a_file_whose_every_second_record_is_bad_ends_at_the_limit(
     with pytest.raises(UnreadableFile, match="max_cpu_s_per_mib"):
         list(JsonReader(ReadLimits(max_cpu_s_per_mib=0.2)).read(file, schema))
     assert time.thread_time() - started_s < 10
+
+
+def test_a_header_of_csv_has_limits(tmp_path: Path) -> None:
+    reader = CsvReader(Csv(), ReadLimits(max_columns=100, max_record_bytes=200_000))
+    with pytest.raises(UnreadableFile, match=r"more than 100 columns \(ReadLimits.max_columns\)"):
+        reader.infer_schema(open_written(tmp_path, b"," * 100 + b"\n"))
+    with pytest.raises(UnreadableFile, match=r"longer than 200000 bytes \(ReadLimits.max_record_bytes\)"):
+        reader.infer_schema(open_written(tmp_path, b"x" * 1_000_000 + b"\n1\n"))
