@@ -38,8 +38,9 @@ class BarrierSettings:
     """Times and limits of epochs.  No barrier is injected while there is nothing to commit.
 
     Args:
-        interval_s: the longest time that an epoch is open, in seconds.
-        idle_interval_s: the same when everything that was listed has been read.
+        interval_s: the time that an epoch is open while files are read, in seconds.  After a rest, an epoch is open
+            for at most half of the time that Spark worked on the last epochs, from its first file on.
+        idle_interval_s: the same when everything that was listed has been read, and Spark is free.
         max_in_flight: epochs between their barrier and their commit; fetching runs ahead by as many.
         max_epoch_bytes: an epoch ends early when this many bytes of its rows wait for Spark.
         stalled_epoch_s: an attempt fails, and the next one begins, when an epoch in flight makes no progress for this

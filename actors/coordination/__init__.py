@@ -6,6 +6,7 @@
 
 `coordinate_executor.py` joins the parts; each decides one thing and knows nothing of the others:
 
+* `company.py`: the sources whose files probably come within a moment, so that a barrier waits for them.
 * `watermarks.py`: the event time up to which everything has come, by the marks of the listings.
 * `schema_decisions.py`: the schemas of sources, by their first files; `caught_up.py`: the marks that are reached.
 * `admission.py`: the files that may be read after an epoch that killed.

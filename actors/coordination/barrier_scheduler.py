@@ -7,16 +7,28 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from actors.coordination.autoscaler import Workload
+from actors.coordination.company import Company
 from actors.files import FileKey, Vanished
 from actors.protocol.barrier import Barrier, BarrierKind, FlowCommand, Mutation, Stop
 from actors.protocol.reports import CollectReport, FetchProgress, ListProgress, Progress
 from actors.settings import BarrierSettings
+from actors.sources.pipeline_definition import MATERIALIZER
 from state.epoch import EpochPair
 from state.errors import ProtocolError
+
+_PATIENCE = 0.5
+"""The share of the work on an epoch for which a barrier waits for files that are on their way."""
+_BEFORE_END = 0.75
+"""The share of the work on an epoch after which the next barrier comes: it reaches Spark when Spark is free."""
 
 
 class BarrierScheduler:
     """Decides on the next barrier: its time and its load.
+
+    Files that are read, or expected, belong in the same epoch as the files that were listed with them, because every
+    epoch has its cost.  The delay for that is at most `interval_s`, and at most half of the time that Spark worked on
+    the last epochs (or `idle_interval_s`, if that is longer).  While Spark works on an epoch, an earlier barrier would
+    only wait.
 
     The `activity` of an actor counts everything it ever did.  Activity after the last barrier is something to commit.
     Fetch actors that have left are kept as one, `retired`, as their counts stay in the totals.  Sources that are
@@ -47,7 +59,11 @@ class BarrierScheduler:
         self._vanished: list[Vanished] = []
         self._mutations: deque[Mutation] = deque()
         self._in_flight: deque[int] = deque()
+        self._company = Company(self._lists.values())
         self._last_injection_s = float("-inf")
+        # The time of the first news that no barrier covers; the last epoch that Spark has done, and the time of that.
+        self._news_s: float | None = None
+        self._materialized, self._work_s = committed, 0.0
         self._declared = False
         self.stopping = False
         self.closed: frozenset[str] = frozenset()
@@ -70,7 +86,7 @@ class BarrierScheduler:
         """The last epoch whose barrier is sent and that is not over; 0 without one."""
         return self._in_flight[-1] if self._in_flight else 0
 
-    def on_progress(self, progress: Progress, number: int) -> None:
+    def on_progress(self, progress: Progress, number: int, now_s: float) -> None:
         """An actor reports its progress.  Its reports are numbered from 1, and may come out of order."""
         if number <= self._reports.get(progress.actor, number):
             return
@@ -78,13 +94,19 @@ class BarrierScheduler:
         match progress:
             case ListProgress():
                 self._lists[progress.actor] = progress
+                self._company.on_progress(progress, now_s)
             case FetchProgress():
                 self._fetchers[progress.actor] = progress
+        if progress.activity > self._covered.get(progress.actor, 0):
+            self._note_news(now_s)
 
     def on_collect(self, report: CollectReport) -> None:
         """An actor has sealed an epoch, which covers its activity until then."""
         # Reports come in any order: an earlier report may arrive after the last report of an actor that left.
         self._vanished += report.vanished
+        if report.actor == MATERIALIZER:
+            # The duration of a long epoch counts for some epochs, because a short epoch may have had few files.
+            self._materialized, self._work_s = report.epoch, max(report.work_s, self._work_s / 2)
         if report.actor in self._covered:
             self._covered[report.actor] = max(self._covered[report.actor], report.activity)
             if report.last_progress is not None:
@@ -127,10 +149,11 @@ class BarrierScheduler:
 
     @property
     def is_quiet(self) -> bool:
-        """True if everything that was listed has been read and emitted."""
+        """True if everything that was listed has been read and emitted, without the files of closed sources."""
         sent = sum(each.sent for each in self._lists.values())
         received = sum(each.received for each in self.fetchers)
-        return sent == received and not self._in_transit and not any(each.backlog for each in self.fetchers)
+        backlog = any(each.backlog_without(self.closed) for each in self.fetchers)
+        return sent == received and not self._in_transit and not backlog
 
     @property
     def _in_transit(self) -> int:
@@ -183,6 +206,8 @@ class BarrierScheduler:
         self.stopping = isinstance(mutation, Stop)
         pair = EpochPair(prev=self._epoch, curr=epoch)
         self._epoch, self._last_injection_s, self._declared = epoch, now_s, self._declared and initial
+        self._news_s = None
+        self._company.on_barrier(now_s)
         self._in_flight.append(pair.prev)
         for each in self._latest():
             self._covered[each.actor] = max(self._covered[each.actor], each.activity)
@@ -202,14 +227,41 @@ class BarrierScheduler:
             return float("inf")
         if self._mutations or self._is_full():
             return 0.0
-        elapsed_s = now_s - self._last_injection_s
         held = [each.source for each in self._lists.values() if each.held]
         held_back = bool(held) and any(map(self._list_budget().get, held))
         if not self.is_dirty and not held_back:
+            self._news_s = None
             return float("inf")
-        soon = held_back or (self.is_quiet and len(self._in_flight) <= 1)
-        interval_s = self._settings.idle_interval_s if soon else self._settings.interval_s
-        return max(0.0, interval_s - elapsed_s)
+        news_s = self._note_news(now_s)
+        if held_back:
+            due_s = self._last_injection_s + self._settings.idle_interval_s
+        else:
+            due_s = self._due_s(news_s + self._clamped(_PATIENCE * self._work_s))
+        return max(0.0, due_s - now_s)
+
+    def _note_news(self, now_s: float) -> float:
+        """There is something that no barrier covers; returns the time of the first news."""
+        if self._news_s is None:
+            self._news_s = now_s
+            self._company.begin()
+        return self._news_s
+
+    def _due_s(self, patient_s: float) -> float:
+        """The time of the next barrier.
+
+        Args:
+            patient_s: the latest time of it for the sake of files that are on their way.
+        """
+        if not self.is_quiet or len(self._in_flight) > 1:
+            return max(self._last_injection_s + self._settings.interval_s, patient_s)
+        is_working = self.last_in_flight > self._materialized
+        interval_s = self._clamped(_BEFORE_END * self._work_s) if is_working else self._settings.idle_interval_s
+        due_s = self._last_injection_s + interval_s
+        return max(due_s, patient_s) if self._company.is_expected(patient_s, self.closed) else due_s
+
+    def _clamped(self, seconds: float) -> float:
+        """A time between the two intervals of the settings."""
+        return min(self._settings.interval_s, max(self._settings.idle_interval_s, seconds))
 
     def _latest(self) -> tuple[Progress, ...]:
         return (*self._lists.values(), *self._fetchers.values())

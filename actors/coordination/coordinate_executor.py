@@ -188,7 +188,7 @@ class CoordinateExecutor:
 
     def on_progress(self, progress: Progress, number: int, now_s: float) -> list[CoordinateInstruction]:
         """An actor reports its progress; its reports are numbered from 1."""
-        self._scheduler.on_progress(progress, number)
+        self._scheduler.on_progress(progress, number, now_s)
         self._deadline.on_progress(progress, self._collector.outstanding(), now_s)
         return self._continue(now_s)
 

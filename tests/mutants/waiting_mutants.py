@@ -1,10 +1,11 @@
-"""Deliberate faults in the listings of a wait."""
+"""Deliberate faults in the listings of a wait, and in the moment of a barrier."""
 
 from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 
 _LISTING = "tests/actors/listing/test_list_executor.py"
+_BARRIERS = "tests/actors/coordination/test_barrier_scheduler.py"
 
 WAITING_MUTANTS = (
     Mutant(
@@ -36,5 +37,46 @@ WAITING_MUTANTS = (
         "actors/listing/list_executor.py",
         (("            self._frame.on_vanished()\n", "            pass\n"),),
         shown_by=_LISTING,
+    ),
+    Mutant(
+        "after a rest a barrier does not wait until the listed files are read",
+        "actors/coordination/barrier_scheduler.py",
+        (("max(self._last_injection_s + self._settings.interval_s, patient_s)", "patient_s - 1.0"),),
+        shown_by=_BARRIERS,
+    ),
+    Mutant(
+        "a barrier waits for files without a limit",
+        "actors/coordination/barrier_scheduler.py",
+        (("news_s + self._clamped(_PATIENCE * self._work_s)", "now_s + self._clamped(_PATIENCE * self._work_s)"),),
+        shown_by=_BARRIERS,
+    ),
+    Mutant(
+        "a barrier waits while Spark is free",
+        "actors/coordination/barrier_scheduler.py",
+        (("is_working = self.last_in_flight > self._materialized", "is_working = True"),),
+        shown_by=_BARRIERS,
+    ),
+    Mutant(
+        "the files of a closed source keep an epoch open",
+        "actors/coordination/barrier_scheduler.py",
+        (("any(each.backlog_without(self.closed) for", "any(each.backlog for"),),
+        shown_by=_BARRIERS,
+    ),
+    Mutant(
+        "a file that grows in every listing delays every barrier",
+        "actors/coordination/company.py",
+        (("each.follows, each.in_vain = False, True", "each.follows = False"),),
+        shown_by=_BARRIERS,
+    ),
+    Mutant(
+        "a source is waited for after its listing without files",
+        "actors/coordination/company.py",
+        (
+            (
+                "each.follows, each.in_vain = False, True",
+                "each.in_vain = each.progress.unsettled > 0",
+            ),
+        ),
+        shown_by=_BARRIERS,
     ),
 )

@@ -325,14 +325,14 @@ def test_what_a_fetch_actor_has_done_counts_after_it_has_left_and_what_is_on_its
         settings=BarrierSettings(), max_files_waiting=100, committed=5, lists={"list-s": "s"}, fetchers=["a", "b"]
     )
     made.next_barrier(0.0, 10)
-    made.on_progress(ListProgress("list-s", "s", sent=9), 1)
-    made.on_progress(FetchProgress("a", received=4, sources={"s": SourceProgress(done=4)}), 1)
+    made.on_progress(ListProgress("list-s", "s", sent=9), 1, 0.0)
+    made.on_progress(FetchProgress("a", received=4, sources={"s": SourceProgress(done=4)}), 1, 0.0)
     last = FetchProgress("b", received=5, moved=-2, sources={"s": SourceProgress(done=3)})
     made.on_collect(CollectReport("b", 5, last_progress=last))
-    made.on_progress(FetchProgress("b", received=1), 99)
+    made.on_progress(FetchProgress("b", received=1), 99, 0.0)
     assert quiet(made) is False, "two files have left one and have not come to the other"
     came = FetchProgress("a", received=4, moved=2, sources={"s": SourceProgress(done=6)})
-    made.on_progress(came, 2)
+    made.on_progress(came, 2, 0.0)
     assert quiet(made) is True
     gone = Vanished("s", "x", bytes(8))
     made.on_collect(CollectReport("b", 4, vanished=(gone,)))
