@@ -27,6 +27,7 @@ from slackwater.running.commanded_run import CommandedRun
 from slackwater.running.companion_loop import CompanionLoop
 from slackwater.running.corrections import Corrections
 from slackwater.running.declared_views import DeclaredViews
+from slackwater.running.first_commit import first_commit_step
 from slackwater.running.flow_meter import FlowMeter
 from slackwater.running.loop_thread import LoopThread
 from slackwater.running.progress import RunProgress
@@ -127,6 +128,7 @@ class RunControl:
         )
         prepare_java()
         self.startup = StartupSteps(clock, self._notify)
+        self._is_starting = True
         self._spark = SparkApplication(settings.spark, f"slackwater-{ownership.run_id}", self.startup)
         self._owns_ray = self._start_ray(settings)
         inbox = CommandInbox(definition.root, clock)
@@ -364,6 +366,7 @@ class RunControl:
 
     def _clean_up(self) -> None:
         """Ends Spark and Ray, and releases the root; only then is the run over."""
+        self.startup.move_to("")
         self.requests.end(for_good=True)
         self._commands.begin_end()
         followers, companions = tuple(self._followers.values()), self._companions
@@ -413,6 +416,10 @@ class RunControl:
         self._ownership.check()
         before = self.state
         self.meter.observe(state, self.progress.sources(state))
+        if self._is_starting:
+            step = first_commit_step(state)
+            self._is_starting = step is not None
+            self.startup.move_to(step or "")
         with self.news:
             self.state = state
             self.news.notify_all()

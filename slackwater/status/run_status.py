@@ -295,8 +295,9 @@ class StartupStep:
     """A step of the start of a run; several run at the same time.
 
     Args:
-        name: `Ray`, `Java`, `coordinator and actors`, `Spark's master on Ray`, `Spark's session`, `executor` or
-            `first job`.
+        name: `Ray`, `Java`, `coordinator and actors`, `Spark's master on Ray`, `Spark's session`, `executor`, `first
+            job`; and up to the first commit of files `first listing`, `first files`, `views of the first epoch` or
+            `first commit`.
         seconds: its duration so far.
         done: it is complete.
     """

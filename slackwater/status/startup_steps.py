@@ -23,6 +23,7 @@ class StartupSteps:
         self._lock = threading.Lock()
         # Name → begin, and duration; None while the step runs.
         self._steps: dict[str, tuple[float, float | None]] = {}
+        self._last = ""
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
@@ -31,6 +32,20 @@ class StartupSteps:
         self._set(name, began_s, None)
         yield
         self._set(name, began_s, self._clock.monotonic() - began_s)
+
+    def move_to(self, name: str) -> None:
+        """One of the steps that follow each other: the one before ends, and this begins unless its name is empty.
+
+        A step that comes again continues.
+        """
+        before, self._last = self._last, name
+        if before == name:
+            return
+        now_s = self._clock.monotonic()
+        if before:
+            self._set(before, now_s, now_s - self._began_s(before, now_s))
+        if name:
+            self._set(name, self._began_s(name, now_s), None)
 
     def all(self) -> tuple[StartupStep, ...]:
         """The steps that have begun, in their order."""
@@ -45,6 +60,11 @@ class StartupSteps:
         """The running steps, in words; empty without one."""
         names = [step.name for step in self.all() if not step.done]
         return f"starting; waiting for {', '.join(names)}" if names else ""
+
+    def _began_s(self, name: str, now_s: float) -> float:
+        """The begin of a step that has begun, without the time since it ended."""
+        began_s, took_s = self._steps.get(name, (now_s, 0.0))
+        return began_s if took_s is None else now_s - took_s
 
     def _set(self, name: str, began_s: float, took_s: float | None) -> None:
         with self._lock:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
 from slackwater.cli.display.event_lines import EventLines
@@ -13,7 +16,7 @@ from slackwater.cli.terminal.output import Output
 from slackwater.cli.terminal.safe_console import SafeConsole, print_note
 from slackwater.running.foreground import run_in_foreground
 from slackwater.status.text import counted, shell_root
-from state.clock import SystemClock
+from state.clock import Clock, SystemClock
 
 # A live display shows the seconds of the run; a log has only changes, some of which wait for their turn.
 _LIVE_S, _LOGGED_S = 1.0, 5.0
@@ -21,7 +24,10 @@ _LIVE_S, _LOGGED_S = 1.0, 5.0
 if TYPE_CHECKING:
     from slackwater.pipeline import Pipeline
     from slackwater.running.run import Run
-    from slackwater.status.run_status import RunReport
+    from slackwater.status.run_status import RunReport, RunStatus
+
+_CHECKS = "checks of the root and the sources, and Ray"
+_REFRESH_S = 0.5
 
 
 def has_display(output: Output) -> bool:
@@ -43,19 +49,17 @@ def show_run(pipeline: Pipeline, until: Literal["caught_up"] | None, takeover: b
     Raises:
         SlackwaterError: the error that ended the run.
     """
-    from slackwater.status.run_status import RunStatus
-
     clock = SystemClock()
     events = EventLines(output, clock)
     root = shell_root(pipeline.root)
-    is_live = has_display(output)
     display: LiveDisplay | RunLog = RunLog(clock, root)
-    if is_live:
+    if has_display(output):
         display = LiveDisplay(RunDisplay(pipeline.name, root), SafeConsole(stderr=True), clock)
     started: list[Run] = []
 
     def start() -> Run:
-        started.append(pipeline.start(takeover=takeover))
+        with _shown_start(display, clock):
+            started.append(pipeline.start(takeover=takeover))
         events.started(pipeline)
         return started[0]
 
@@ -64,8 +68,6 @@ def show_run(pipeline: Pipeline, until: Literal["caught_up"] | None, takeover: b
         events.show(status)
 
     with display:
-        if is_live:
-            display.show(RunStatus(message="checking the buckets and the root, and starting Ray"))
         try:
             return run_in_foreground(start, until, show, _LIVE_S if is_live else _LOGGED_S)
         except Exception as error:
@@ -75,6 +77,31 @@ def show_run(pipeline: Pipeline, until: Literal["caught_up"] | None, takeover: b
             for run in started:
                 show(run.status())
                 events.reported(run.report())
+
+
+@contextmanager
+def _shown_start(display: LiveDisplay | RunLog, clock: Clock) -> Iterator[None]:
+    """Shows the duration of a start that has no run yet: its checks, and the start of Ray."""
+    from slackwater.status.run_status import RunStatus, StartupStep
+
+    began_s, has_run = clock.monotonic(), threading.Event()
+
+    def show_at(seconds: float) -> None:
+        step = StartupStep(_CHECKS, seconds, done=False)
+        display.show(RunStatus(message=f"starting; waiting for {_CHECKS}", seconds=seconds, startup=(step,)))
+
+    def show_until_it_has() -> None:
+        while not has_run.wait(_REFRESH_S):
+            show_at(clock.monotonic() - began_s)
+
+    show_at(0.0)
+    thread = threading.Thread(target=show_until_it_has, name="start-display", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        has_run.set()
+        thread.join()
 
 
 def print_report(report: RunReport, output: Output) -> None:

@@ -10,7 +10,7 @@ import pytest
 import structlog
 
 from slackwater.cli.display.run_log import RunLog
-from slackwater.status.run_status import MessageStatus, RunStatus, ViewStatus
+from slackwater.status.run_status import MessageStatus, RunStatus, StartupStep, ViewStatus
 from state.clock import ManualClock
 from tests.slackwater.cli.run_statuses import EPOCH, failed, late, running, source
 
@@ -83,6 +83,22 @@ def test_a_change_of_what_the_run_does_is_said_at_once(logs: Logs) -> None:
     log.show(RunStatus(phase="running", spark="ready", caught_up=True, epoch=EPOCH + 1))
     assert [line.get("message") for line in logs[:4]] == ["Ray starts", "Spark starts", None, None]
     assert logs[4:] == [{"event": "caught up", "actor": "run", "epoch": EPOCH, "log_level": "info"}]
+
+
+def test_a_long_step_of_a_start_is_logged_every_ten_seconds(logs: Logs) -> None:
+    clock = ManualClock()
+    log = RunLog(clock, "/data/root")
+    for second in range(35):
+        steps = (StartupStep("Ray", 8.0, done=True), StartupStep("executor", float(second), done=False))
+        log.show(RunStatus(message="starting; waiting for executor", startup=steps))
+        clock.advance(1)
+    first, *starting = logs
+    assert first["message"] == "starting; waiting for executor"
+    assert [(line["event"], line["step"], line["seconds"]) for line in starting] == [
+        ("starting", "executor", 10.0),
+        ("starting", "executor", 20.0),
+        ("starting", "executor", 30.0),
+    ]
 
 
 def test_a_backfill_says_how_far_it_is(logs: Logs) -> None:
