@@ -429,6 +429,7 @@ class Pipeline:
             structlog.get_logger(actor="run").warning("the store of the root lacks a capability", text=warning)
         ownership = Ownership(self.root, self._clock, run_id=run_id, pipeline=self.name)
         ownership.acquire(takeover=takeover)
+        ownership.notify(self._starting_status())
         try:
             # These load Ray and Spark: a run that is refused needs neither.
             from slackwater.running.run import Run
@@ -462,6 +463,20 @@ class Pipeline:
         except BaseException as error:
             ownership.release("stopped" if isinstance(error, KeyboardInterrupt) else "failed")
             raise
+
+    def _starting_status(self) -> Callable[[], dict[str, Any]]:
+        """The status of a run that starts Ray: its sources, and the duration so far."""
+        from slackwater.status.run_status import RunStatus, SourceStatus, StartupStep
+
+        began_s, sources = self._clock.monotonic(), dict.fromkeys(self._sources, SourceStatus())
+
+        def status() -> dict[str, Any]:
+            seconds = self._clock.monotonic() - began_s
+            step = StartupStep("Ray", seconds, done=False)
+            message = f"starting; waiting for {step.name}"
+            return RunStatus(message=message, sources=sources, seconds=seconds, startup=(step,)).to_json()
+
+        return status
 
     def explain(self) -> tuple[ViewExplanation, ...]:
         """Explains each view: its class and the reason, its storage, and the cost of an epoch.

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from actors.objects.object_store import ObjectStore
 from actors.sources.source import recorded_filter
+from slackwater.reading.run_files import RunFiles
 from slackwater.reading.tables.expectation_table import violation_lines
 from slackwater.reading.tables.file_table import VERSION_COLUMNS, FileStatus, read_files, source_url
 from slackwater.reading.tables.handled_table import handled_lines, waiting_lines
@@ -31,7 +32,18 @@ from state.upkeep.quarantine import bad_records
 
 FileHistoryStatus: TypeAlias = (
     FileStatus
-    | Literal["outside", "directory", "hidden", "pattern", "too_old", "skipped", "not_listed", "absent", "unknown"]
+    | Literal[
+        "outside",
+        "directory",
+        "hidden",
+        "pattern",
+        "too_old",
+        "skipped",
+        "in_flight",
+        "not_listed",
+        "absent",
+        "unknown",
+    ]
 )
 
 _BACK = "It is back, and is read again: its rows are added to the views when all of it is read."
@@ -50,7 +62,8 @@ class FileHistory:
         source: the name of its source, or None.
         status: as in the table of files; or `outside` (below the URL of no source), `directory`, `hidden`, `pattern`
             (left out by the pattern of the source), `too_old` (written before `modified_after`), `skipped` (by every
-            listing: a link, or a name that cannot be read), `not_listed` (it exists, and no listing has found it yet),
+            listing: a link, or a name that cannot be read), `in_flight` (the run has listed it, or others of its
+            source, and has not committed them yet), `not_listed` (it exists, and no listing has found it yet),
             `absent` (it does not exist), or `unknown` (it was not listed, and its existence cannot be checked).
         text: the history in words, one sentence a line.
         epochs: the known ones of `listed_epoch`, `first_epoch`, `done_epoch`, `changed_epoch`, `deleted_epoch`,
@@ -101,6 +114,8 @@ def file_history(
         return FileHistory(
             url, name, "directory", f"{url} is a directory of source {name}: name a file in it; {_FIND}."
         )
+    if not candidates and not catalog.sources and owner is not None and not owner.is_gone():
+        return _of_first_epoch(path, RunFiles.read(store, owner))
     if not candidates:
         sources = ", ".join(f"{name} ({source_url(each.definition)})" for name, each in catalog.sources.items())
         return FileHistory(
@@ -121,12 +136,10 @@ def file_history(
                 handled = waiting_lines(owner, candidate.source.name)
             return replace(history, text="\n".join([history.text, *violations, *handled]))
     histories = [
-        _of_skipped(candidate, store)
-        or _of_unlisted(candidate, root, SourceDiscovery.read(candidate.source.name, store, owner), now)
-        for candidate in candidates
+        _of_skipped(candidate, store) or _of_unlisted(candidate, root, store, owner, now) for candidate in candidates
     ]
     # A source whose pattern has the name knows more of it than a source that never lists it.
-    preferred = ("not_listed",), _OF_A_LISTED_NAME
+    preferred = ("in_flight", "not_listed"), _OF_A_LISTED_NAME
     return next(
         (history for statuses in preferred for history in histories if history.status in statuses), histories[0]
     )
@@ -317,7 +330,22 @@ def _of_skipped(candidate: _Candidate, store: StateStore) -> FileHistory | None:
     return FileHistory(candidate.url, candidate.source.name, "skipped", text)
 
 
-def _of_unlisted(candidate: _Candidate, root: Location, discovery: SourceDiscovery, now: datetime) -> FileHistory:
+def _of_first_epoch(path: str, files: RunFiles) -> FileHistory:
+    """The history of any path before the first commit of the sources."""
+    if files.status is None:
+        text = "The run on this root is starting, and has not reported its sources yet; ask again in a moment."
+        return FileHistory(path, None, "unknown", text)
+    parts = [f"{counted(number, 'file')} of {name}" for name, number in files.in_flight.items() if number]
+    text = (
+        f"No epoch is committed yet. The run has the sources {', '.join(files.status.sources)}, and in flight are: "
+        f"{', '.join(parts) or 'no files'}. After the first commit, this has the history of each file."
+    )
+    return FileHistory(path, None, "in_flight" if parts else "unknown", text)
+
+
+def _of_unlisted(
+    candidate: _Candidate, root: Location, store: StateStore, owner: Owner | None, now: datetime
+) -> FileHistory:
     url, name = candidate.url, candidate.source.name
     reason = recorded_filter(candidate.source.definition).reason(candidate.relative)
     if reason == "hidden":
@@ -329,6 +357,7 @@ def _of_unlisted(candidate: _Candidate, root: Location, discovery: SourceDiscove
     if reason is not None:
         pattern = json.loads(candidate.source.definition)["pattern"]
         return FileHistory(url, name, reason, f"{url} does not match the pattern {pattern!r} of source {name}.")
+    discovery = SourceDiscovery.read(name, store, owner)
     how, never, not_yet = discovery.text(now), "was never listed", "no listing has found it yet"
     if discovery.progress.queue is not None:
         never += ", no event has named it"
@@ -342,6 +371,14 @@ def _of_unlisted(candidate: _Candidate, root: Location, discovery: SourceDiscove
     if limit is not None and modified < limit:
         text = f"{url} is there ({written}); source {name} leaves out what is older than {limit:%Y-%m-%d %H:%M:%S} UTC."
         return FileHistory(url, name, "too_old", text)
+    listed_at, uncommitted = discovery.progress.listed_at, RunFiles.read(store, owner).uncommitted.get(name, 0)
+    if uncommitted and (listed_at is None or modified <= listed_at):
+        are = "is" if uncommitted == 1 else "are"
+        text = (
+            f"{url} is there ({written}), and no committed epoch has it yet: {counted(uncommitted, 'file')} of source "
+            f"{name} {are} being read, or {'waits' if uncommitted == 1 else 'wait'} for the commit of an epoch; {how}."
+        )
+        return FileHistory(url, name, "in_flight", text)
     text = f"{url} is there ({written}), but {not_yet}; {how}."
     return FileHistory(url, name, "not_listed", text)
 

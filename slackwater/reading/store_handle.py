@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from state.clock import Clock
+from state.errors import StoreNotFoundError
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.ownership.owner import Owner, read_owner
@@ -37,7 +38,16 @@ class StoreHandle:
             StoreNotFoundError: no pipeline has written to the root.
             StorageError: the root cannot be read.
         """
-        return cls(root, clock, LanceStateStore.open(root, clock, read_only=True))
+        try:
+            return cls(root, clock, LanceStateStore.open(root, clock, read_only=True))
+        except StoreNotFoundError:
+            owner = read_owner(root)
+            if owner is None or owner.is_gone():
+                raise
+            raise StoreNotFoundError(
+                f"there is no Slackwater store at {root} yet: process {owner.pid} on {owner.host} is {owner.phase}, "
+                "and has not created it; ask again in a moment"
+            ) from None
 
     def frozen(self) -> StoreHandle:
         """The tables at the epoch that is the latest at this call."""

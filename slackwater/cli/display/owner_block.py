@@ -22,6 +22,12 @@ class RootOwner:
     def __init__(self, facts: RootFacts) -> None:
         self._owner, self._now = facts.owner, facts.now
         self._warnings = facts.store.warnings()
+        status = facts.run_files.status
+        self._start = ", ".join(
+            f"{step.name} {human_duration(step.seconds)}"
+            for step in (status.startup if status else ())
+            if not step.done
+        )
         self._last: Mapping[str, Any] | None = next(iter(facts.store.epochs(limit=1).to_pylist()), None)
 
     def document(self) -> Mapping[str, Any]:
@@ -38,6 +44,8 @@ class RootOwner:
             error = f"; last error: {owner.last_error}" if owner.last_error else ""
             process = f"process {owner.pid} on {owner.host}, pipeline {owner.pipeline}{error}"
             output.text(f"owner: {_phase(owner, self._now)}, {process}")
+            if start := self._start:
+                output.text(f"start: {start}")
             if owner.fetchers and not owner.released:
                 output.text(f"fetch actors: {owner.fetchers}{f' ({owner.scaling})' if owner.scaling else ''}")
         output.text(

@@ -16,6 +16,7 @@ from state.location import Location
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from slackwater.reading.run_files import RunFiles
     from slackwater.reading.store import Store
     from slackwater.status.run_status import RunStatus
     from state.ownership.owner import Owner
@@ -84,6 +85,13 @@ class RootFacts:
         from slackwater.status.run_status import RunStatus
 
         return RunStatus.of_owner(self.owner)
+
+    @cached_property
+    def run_files(self) -> RunFiles:
+        """The files that a living run has listed."""
+        from slackwater.reading.run_files import RunFiles
+
+        return RunFiles.read(self.store.handle().latest(), self.owner)
 
     @property
     def is_over(self) -> bool:

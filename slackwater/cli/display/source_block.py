@@ -41,7 +41,7 @@ class RootSources:
 
         unfinished = pa.concat_tables([facts.store.ledger.files(status=status) for status in _UNFINISHED])
         self._declared, self._root = facts.sources, facts.root
-        self._sources = [_source(row, facts, unfinished) for row in facts.sources]
+        self._sources = [_source(row, facts, unfinished) for row in [*facts.sources, *_uncommitted(facts)]]
         self._queues = [_queue(row) for row in facts.sources if row["queue"] is not None]
 
     def document(self) -> Mapping[str, Any]:
@@ -50,6 +50,12 @@ class RootSources:
     def show(self, output: Output) -> None:
         sources, queues = self._sources, self._queues
         output.rows(sources, list(sources[0]) if sources else ["name"], title="sources", short=_SHORT)
+        for source in sources:
+            if files := source["in_flight"]:
+                are = "1 file is" if files == 1 else f"{files:,} files are"
+                output.text(
+                    f"source {source['name']}: {are} in flight: listed by the run, and not finished in an epoch"
+                )
         if queues:
             title = "queues: messages in flight, and counts since the last start"
             output.rows(queues, list(queues[0]), title=title, short=_QUEUE_SHORT)
@@ -88,6 +94,26 @@ def source_notes(sources: Mapping[str, SourceStatus], most: int) -> list[Text]:
     return [*notes[: most - 1], Text(f"{len(notes) - most + 1} other sources have such notes")]
 
 
+def _uncommitted(facts: RootFacts) -> list[Mapping[str, Any]]:
+    """The sources of a run that has not committed them yet, as rows of `Ledger.sources`."""
+    from slackwater.reading.tables.source_table import SOURCE_SCHEMA
+
+    status, committed = facts.run_files.status, {row["name"] for row in facts.sources}
+    return [
+        {
+            **dict.fromkeys(SOURCE_SCHEMA.names),
+            "name": name,
+            "changes_ignored": 0,
+            "listed_at": source.listed_at,
+            "period_s": source.listing_period_s,
+            "paused_removals": source.paused_removals,
+            "paused": source.paused,
+        }
+        for name, source in (status.sources.items() if status else ())
+        if name not in committed
+    ]
+
+
 def _source(source: Mapping[str, Any], facts: RootFacts, unfinished: pa.Table) -> Mapping[str, Any]:
     """A source with its files in each state, the rows of its views, and its bad records.
 
@@ -104,6 +130,7 @@ def _source(source: Mapping[str, Any], facts: RootFacts, unfinished: pa.Table) -
         "url": source["url"],
         "format": source["format"],
         **{status: getattr(counts, status) for status in _STATUSES},
+        "in_flight": facts.run_files.in_flight.get(source["name"], 0),
         "rows": counts.rows,
         "rows_bad": counts.rows_bad,
         "changes_ignored": source["changes_ignored"],

@@ -12,6 +12,14 @@ const WORDS = {
   ended: "not running",
 };
 
+const FINISHED = ["done", "quarantined", "vanished"];
+
+/** The files that the run has listed and that no committed epoch has as finished. */
+function inFlight({ store, run }) {
+  const listed = STATUSES.reduce((total, status) => total + run[status], 0);
+  return Math.max(0, listed - FINISHED.reduce((total, status) => total + (store?.files[status] ?? 0), 0));
+}
+
 /** The number of a source without a run: files by status, and the rows; undefined for others. */
 function stored(store, name) {
   return STATUSES.includes(name) ? store.files[name] ?? 0 : store[name];
@@ -49,13 +57,19 @@ export class Now {
     const ago = seconds((Date.parse(now) - Date.parse(owner.renewed_at)) / 1000);
     const where = `process ${owner.pid} on ${owner.host}`;
     const lines = [];
-    if (isLive && status?.message) lines.push(el("strong", {}, status.message));
+    if (isLive && status?.message) lines.push(el("strong", {}, status.message), ...this.startup(status, ago));
     if (state === "ended") lines.push(`No pipeline runs on this root. The last run, ${where}, ended ${ago} ago: ${owner.phase}.`);
     if (state === "gone") lines.push(`No pipeline runs on this root: ${where} is gone. Its last status, ${ago} ago: ${owner.phase}.`);
     if (state === "silent") lines.push(`Probably no pipeline runs on this root: ${where} is silent. Its last status, ${ago} ago: ${owner.phase}.`);
     if (isLive) lines.push(`${where[0].toUpperCase()}${where.slice(1)}, since ${time(owner.since)}.`);
     if (owner.last_error) lines.push(el("span", { class: "bad" }, `Last error: ${owner.last_error}`));
     return lines.flatMap((line) => [line, el("br")]).slice(0, -1);
+  }
+
+  /** The running steps of a start, with their seconds up to now. */
+  startup(status, ago) {
+    const steps = status.startup.filter((step) => !step.done).map((step) => `${step.name}: ${seconds(step.seconds)}`);
+    return steps.length ? [`${steps.join(", ")}, as of ${ago} ago`] : [];
   }
 
   numbers({ owner, status, epoch, committed_at, now }, isLive) {
@@ -87,17 +101,22 @@ export class Now {
     if (!this.sources || !this.report) return;
     const live = this.report.runs ? this.report.status : null;
     const known = new Map(this.sources.map((each) => [each.name, each]));
-    const rows = [...known.keys()].map((name) => ({ name, store: known.get(name), run: live && Object.hasOwn(live.sources, name) ? live.sources[name] : null }));
+    // The store has a source from its first commit on.
+    const names = new Set([...known.keys(), ...Object.keys(live?.sources ?? {})]);
+    const rows = [...names].map((name) => ({ name, store: known.get(name) ?? null, run: live && Object.hasOwn(live.sources, name) ? live.sources[name] : null }));
+    const flying = (row) => row.run && inFlight(row) ? [el("br"), el("span", { class: "small" }, `${plural(inFlight(row), "file")} in flight`)] : [];
+    const place = (store) => store ? [el("code", { class: "small" }, store.url), el("span", { class: "small" }, ` ${store.format}`)] : el("span", { class: "small" }, "nothing of it is committed yet");
     const columns = [
-      { title: "source", class: "path", cell: ({ name, store }) => [el("strong", {}, name), el("br"), el("code", { class: "small" }, store.url), el("span", { class: "small" }, ` ${store.format}`)] },
+      { title: "source", class: "path", cell: (row) => [el("strong", {}, row.name), el("br"), place(row.store), flying(row)].flat() },
       ...this.report.columns.sources.map(({ name, title, unit }) => ({ title, numeric: true, cell: ({ store, run }) => quantity(run ? run[name] : stored(store, name), unit) })),
-      ...(rows.some(({ store, run }) => run?.watermark ?? store.watermark)
-        ? [{ title: "watermark", class: "nowrap", cell: ({ store, run }) => time(run?.watermark ?? store.watermark) }]
+      ...(rows.some(({ store, run }) => run?.watermark ?? store?.watermark)
+        ? [{ title: "watermark", class: "nowrap", cell: ({ store, run }) => time(run?.watermark ?? store?.watermark) }]
         : []),
-      { title: "listed", class: "nowrap", cell: ({ store, run }) => time(run?.listed_at ?? store.listed_at) },
+      { title: "listed", class: "nowrap", cell: ({ store, run }) => time(run?.listed_at ?? store?.listed_at) },
     ];
     const left = this.sources.flatMap((each) => each.left_out.map((column) => `${column.column} (${each.name}, first in ${column.path})`));
-    const text = rows.length ? table("Sources", columns, rows) : el("p", { class: "hint" }, "No source has been declared yet.");
+    const none = this.report.runs ? "The run has not reported its sources yet." : "No run has committed a source yet.";
+    const text = rows.length ? table("Sources", columns, rows) : el("p", { class: "hint" }, none);
     const note = left.length ? el("p", { class: "hint" }, `${plural(left.length, "column")} of files left out: ${left.join("; ")}`) : "";
     const paused = rows.map(({ name, store, run }) => [name, run ? run.paused_removals : store.paused_removals]).filter(([, files]) => files);
     const warnings = paused.map(([name, files]) => el("p", { class: "bad" },

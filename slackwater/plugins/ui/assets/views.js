@@ -108,7 +108,7 @@ export class Views {
     byId("view-list").replaceChildren(
       ...warnings,
       picture === null ? "" : el("div", { class: "scroll graph", role: "region", "aria-label": "The graph of views", tabindex: "0" }, picture),
-      ...(cards.length ? cards : [el("p", { class: "hint" }, "No view has been declared yet.")]),
+      ...(cards.length ? cards : [el("p", { class: "hint" }, this.runs ? "The run has not committed a view yet." : "No run has committed a view yet.")]),
       late.length ? el("ul", {}, late) : "",
       published(this.publications, this.runs),
       kept(report.internal_views));

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from slackwater.plugins.ui.gate import AccessToken
-from slackwater.status.run_status import PublicationStatus, RowsInMemory
+from slackwater.status.run_status import PublicationStatus, RowsInMemory, SourceStatus, StartupStep
 from state.location import Location
 from state.tables.catalog import put_source
 from state.tables.records import CatalogSource
@@ -105,6 +105,22 @@ def test_what_comes_from_files_is_shown_and_never_run(tmp_path: Path, browser: B
         assert page.evaluate("[...document.images].map(each => new URL(each.src).pathname)") == ["/assets/icon.svg"]
         assert page.evaluate("document.querySelectorAll('script').length") == 1
         assert page.evaluate("document.querySelectorAll('main a, main iframe, main object').length") == 0
+
+
+@pytest.mark.more
+def test_a_source_of_a_run_is_shown_before_its_first_commit(written: WrittenRoot, browser: Browser) -> None:
+    status = busy_status(written.epochs[-1])
+    step = StartupStep("views of the first epoch", 65.0, done=False)
+    status = replace(status, sources={"orders": SourceStatus(reading=4, done=2)}, startup=(step,))
+    status = replace(status, message="starting; waiting for views of the first epoch")
+    with running(written.root, status), served(written.root.url) as server, opened(browser, server.url) as page:
+        drawn(page)
+        page.wait_for_selector("#sources td")
+        rows = page.locator("#sources tbody tr").all_inner_texts()
+        (orders,) = [row.split("\t") for row in rows if row.startswith("orders")]
+        assert "nothing of it is committed yet" in orders[0]
+        assert "6 files in flight" in orders[0], "files that are read are not committed"
+        assert "views of the first epoch: 65" in (page.text_content("#said") or "")
 
 
 @pytest.mark.more
