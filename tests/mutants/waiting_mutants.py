@@ -1,4 +1,4 @@
-"""Deliberate faults in the listings of a wait, and in the moment of a barrier."""
+"""Deliberate faults in the listings of a wait, the moment of a barrier, and the progress of a start."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from tests.mutants.mutant import Mutant
 
 _LISTING = "tests/actors/listing/test_list_executor.py"
 _BARRIERS = "tests/actors/coordination/test_barrier_scheduler.py"
+_RUN_FILES = "tests/slackwater/reading/test_run_files.py"
 
 WAITING_MUTANTS = (
     Mutant(
@@ -78,5 +79,34 @@ WAITING_MUTANTS = (
             ),
         ),
         shown_by=_BARRIERS,
+    ),
+    Mutant(
+        "a start has no step while Spark computes the first epoch",
+        "slackwater/running/first_commit.py",
+        (
+            (
+                '_STEPS: dict[str, FirstCommitStep] = {"spark": "views of the first epoch", ',
+                "_STEPS: dict[str, FirstCommitStep] = {",
+            ),
+        ),
+        shown_by="tests/slackwater/running/test_first_commit.py",
+    ),
+    Mutant(
+        "a file that the run reads was found by no listing",
+        "slackwater/reading/run_files.py",
+        (("max(0, count - known[name])", "0"),),
+        shown_by=_RUN_FILES,
+    ),
+    Mutant(
+        "the sources of a run are not shown before its first commit",
+        "slackwater/cli/display/source_block.py",
+        (("[*facts.sources, *_uncommitted(facts)]", "facts.sources"),),
+        shown_by=_RUN_FILES,
+    ),
+    Mutant(
+        "the files of a run that has ended are in flight",
+        "slackwater/reading/run_files.py",
+        (("None if owner is None or owner.is_gone() else", "None if owner is None else"),),
+        shown_by=_RUN_FILES,
     ),
 )
