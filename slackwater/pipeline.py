@@ -465,7 +465,7 @@ class Pipeline:
             raise
 
     def _starting_status(self) -> Callable[[], dict[str, Any]]:
-        """The status of a run that starts Ray: its sources, and the duration so far."""
+        """The status of a run that starts Ray: its sources, and the seconds since its begin."""
         from slackwater.status.run_status import RunStatus, SourceStatus, StartupStep
 
         began_s, sources = self._clock.monotonic(), dict.fromkeys(self._sources, SourceStatus())

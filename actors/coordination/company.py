@@ -71,7 +71,7 @@ class Company:
             each.listings = each.progress.listings
 
     def is_expected(self, until_s: float, closed: Set[str]) -> bool:
-        """Whether a source is expected.
+        """True if a source is expected.
 
         Args:
             until_s: the latest time of the barrier, of the monotonic clock.

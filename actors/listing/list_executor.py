@@ -18,11 +18,10 @@ import pyarrow as pa
 from actors.files import ChangedFile, FileVersion, ReadingOrder
 from actors.listing.epoch_writer import EpochWriter
 from actors.listing.event_look_up import EventLookUp
-from actors.listing.frame_listing import FrameListing
 from actors.listing.instructions import ListInstruction, ReadPage, ReportPause, ReportRemovals, WarnOf
 from actors.listing.known_names import KnownNames
 from actors.listing.listing_digests import ListingDigests
-from actors.listing.listing_marks import ListingMarks
+from actors.listing.listing_marks import FrameListing, ListingMarks
 from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import NEVER_LISTED, ListedState, ListingTally
 from actors.listing.missing_files import DeletedFound, MissingNames

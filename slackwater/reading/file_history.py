@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 
 from actors.objects.object_store import ObjectStore
 from actors.sources.source import recorded_filter
-from slackwater.reading.run_files import RunFiles
 from slackwater.reading.tables.expectation_table import violation_lines
 from slackwater.reading.tables.file_table import VERSION_COLUMNS, FileStatus, read_files, source_url
 from slackwater.reading.tables.handled_table import handled_lines, waiting_lines
+from slackwater.reading.tables.run_files import RunFiles
 from slackwater.reading.tables.source_table import SourceDiscovery
 from slackwater.reading.tables.view_table import reflected_epoch
 from slackwater.status.text import counted

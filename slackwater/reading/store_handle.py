@@ -45,7 +45,7 @@ class StoreHandle:
             if owner is None or owner.is_gone():
                 raise
             raise StoreNotFoundError(
-                f"there is no Slackwater store at {root} yet: process {owner.pid} on {owner.host} is {owner.phase}, "
+                f"{root} has no store yet: process {owner.pid} on {owner.host} is {owner.phase}, "
                 "and has not created it; ask again in a moment"
             ) from None
 

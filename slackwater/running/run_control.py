@@ -27,7 +27,6 @@ from slackwater.running.commanded_run import CommandedRun
 from slackwater.running.companion_loop import CompanionLoop
 from slackwater.running.corrections import Corrections
 from slackwater.running.declared_views import DeclaredViews
-from slackwater.running.first_commit import first_commit_step
 from slackwater.running.flow_meter import FlowMeter
 from slackwater.running.loop_thread import LoopThread
 from slackwater.running.progress import RunProgress
@@ -36,6 +35,7 @@ from slackwater.running.shipped_code import runtime_environment
 from slackwater.running.source_objects import SourceObjects
 from slackwater.running.spark_application import SparkApplication
 from slackwater.settings import Settings
+from slackwater.status.first_commit import first_commit_step
 from slackwater.status.observability.run_observer import RunObserver
 from slackwater.status.run_status import AfterCommitStatus, MaintainedStatus, PublicationStatus, RunStatus
 from slackwater.status.startup_steps import StartupSteps

@@ -5,6 +5,7 @@ Data flow: `slackwater.running` makes a `RunStatus` from the states of an attemp
 
     run_status.py     RunStatus and RunReport, with their parts: sources, views, backfills, epochs, rows in memory
     startup_steps.py  the duration of each step of a start
+    first_commit.py   the last steps of a start, by the state of its attempt
     trace.py          the trace of one committed epoch
     text.py           numbers in words, values of JSON
     quantities.py     counts, rates, bytes and durations as short text

@@ -29,7 +29,7 @@ WAITING_MUTANTS = (
     ),
     Mutant(
         "a wait does not list a table whose file is not committed",
-        "actors/listing/frame_listing.py",
+        "actors/listing/listing_marks.py",
         (("self._is_after_commit = last_epoch <= self._committed", "self._is_after_commit = True"),),
         shown_by=_LISTING,
     ),
@@ -82,18 +82,18 @@ WAITING_MUTANTS = (
     ),
     Mutant(
         "a start has no step while Spark computes the first epoch",
-        "slackwater/running/first_commit.py",
+        "slackwater/status/first_commit.py",
         (
             (
                 '_STEPS: dict[str, FirstCommitStep] = {"spark": "views of the first epoch", ',
                 "_STEPS: dict[str, FirstCommitStep] = {",
             ),
         ),
-        shown_by="tests/slackwater/running/test_first_commit.py",
+        shown_by="tests/slackwater/status/test_first_commit.py",
     ),
     Mutant(
         "a file that the run reads was found by no listing",
-        "slackwater/reading/run_files.py",
+        "slackwater/reading/tables/run_files.py",
         (("max(0, count - known[name])", "0"),),
         shown_by=_RUN_FILES,
     ),
@@ -105,7 +105,7 @@ WAITING_MUTANTS = (
     ),
     Mutant(
         "the files of a run that has ended are in flight",
-        "slackwater/reading/run_files.py",
+        "slackwater/reading/tables/run_files.py",
         (("None if owner is None or owner.is_gone() else", "None if owner is None else"),),
         shown_by=_RUN_FILES,
     ),

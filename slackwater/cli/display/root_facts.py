@@ -16,8 +16,8 @@ from state.location import Location
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from slackwater.reading.run_files import RunFiles
     from slackwater.reading.store import Store
+    from slackwater.reading.tables.run_files import RunFiles
     from slackwater.status.run_status import RunStatus
     from state.ownership.owner import Owner
 
@@ -89,7 +89,7 @@ class RootFacts:
     @cached_property
     def run_files(self) -> RunFiles:
         """The files that a living run has listed."""
-        from slackwater.reading.run_files import RunFiles
+        from slackwater.reading.tables.run_files import RunFiles
 
         return RunFiles.read(self.store.handle().latest(), self.owner)
 

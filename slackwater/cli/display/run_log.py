@@ -20,8 +20,8 @@ _INTERVAL_S = 10.0
 class RunLog:
     """Logs changes of the status.  A context manager: its end logs the last changes.
 
-    A new phase, a new message and a failed view are logged at once; the counts of a source, the progress of a backfill
-    and the duration of a step of the start at most every ten seconds.
+    A new phase, a new message and a failed view are logged at once.  The counts of a source, the progress of a backfill
+    and the duration of a step of the start are logged at most every ten seconds.
 
     Args:
         clock: paces the lines.
@@ -53,10 +53,10 @@ class RunLog:
         if self._is_news("run", (status.phase, status.spark, status.message, status.recoveries), 0.0):
             message = {"message": status.message} if status.message else {}
             log.info("run", phase=status.phase, spark=status.spark, **message)
-        for step in status.startup:
-            is_long = not step.done and step.seconds >= _INTERVAL_S
-            if is_long and self._is_news(("step", step.name), step.seconds, _INTERVAL_S):
-                log.info("starting", step=step.name, seconds=round(step.seconds, 1))
+        for each in status.startup:
+            is_long = not each.done and each.seconds >= _INTERVAL_S
+            if is_long and self._is_news(("step", each.name), each.seconds, _INTERVAL_S):
+                log.info("starting", step=each.name, seconds=round(each.seconds, 1))
         for name, source in status.sources.items():
             counts = logged_counts(source)
             # Requests of a listing without new files are not a change.

@@ -18,14 +18,13 @@ from slackwater.running.foreground import run_in_foreground
 from slackwater.status.text import counted, shell_root
 from state.clock import Clock, SystemClock
 
-# A live display shows the seconds of the run; a log has only changes, some of which wait for their turn.
-_LIVE_S, _LOGGED_S = 1.0, 5.0
-
 if TYPE_CHECKING:
     from slackwater.pipeline import Pipeline
     from slackwater.running.run import Run
     from slackwater.status.run_status import RunReport, RunStatus
 
+# A live display shows the seconds of the run; a log has only changes, some of which wait for their turn.
+_LIVE_S, _LOGGED_S = 1.0, 5.0
 _CHECKS = "checks of the root and the sources, and Ray"
 _REFRESH_S = 0.5
 
@@ -52,8 +51,9 @@ def show_run(pipeline: Pipeline, until: Literal["caught_up"] | None, takeover: b
     clock = SystemClock()
     events = EventLines(output, clock)
     root = shell_root(pipeline.root)
+    is_live = has_display(output)
     display: LiveDisplay | RunLog = RunLog(clock, root)
-    if has_display(output):
+    if is_live:
         display = LiveDisplay(RunDisplay(pipeline.name, root), SafeConsole(stderr=True), clock)
     started: list[Run] = []
 

@@ -21,7 +21,7 @@ class RunFiles:
     Args:
         status: the last report of the run; None if nothing runs, or if this version cannot read the report.
         in_flight: source → the files that the run has listed, and that no committed epoch has as finished.
-        uncommitted: source → those of them that no committed epoch has at all.
+        uncommitted: source → the files in flight that no committed epoch has listed.
     """
 
     status: RunStatus | None = None

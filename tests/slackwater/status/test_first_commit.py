@@ -9,7 +9,7 @@ import pytest
 from actors.protocol.counters import SourceProgress
 from actors.protocol.reports import FetchProgress, ListProgress
 from actors.protocol.run_state import EpochInFlight, RunState
-from slackwater.running.first_commit import first_commit_step
+from slackwater.status.first_commit import first_commit_step
 from state.tables.records import EpochCounts
 
 STARTED = RunState(version=1, phase="running", term=1, epoch=5, lists=(ListProgress("list-a", "a"),))

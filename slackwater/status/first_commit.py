@@ -15,7 +15,8 @@ def first_commit_step(state: RunState) -> FirstCommitStep | None:
     """The step that a run is at.
 
     Returns:
-        The empty text while the run does not work on it; None if the run has committed files, or has none to read.
+        None if the start is over: files are committed, or the first listing has found no file to read.  The empty text
+        during a pause.
     """
     if state.totals.files or state.totals.rows or state.phase in ("stopping", "stopped"):
         return None
