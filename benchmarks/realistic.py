@@ -31,12 +31,11 @@ import slackwater as sw
 from benchmarks.command import run_benchmark
 from benchmarks.contenders.batch_queries import DuckdbBatch, stored_answers
 from benchmarks.realistic_pipelines import PIPELINES, RealisticPipeline
-from benchmarks.realistic_restart import AFTER, BEFORE, prepare
-from benchmarks.realistic_run import phases
+from benchmarks.realistic_restart import BEFORE, prepare
 from benchmarks.result import TIMES, Number, Result, Row, Table, Target
 
 SIZES = (500, 5_000, 50_000, 500_000)
-LEAST_EPOCHS = 6
+LEAST_EPOCHS, WARM_UP, BATCHES = 6, 5, 3
 _LIMIT_S = 1_200.0
 _KINDS = ("driver JVM", "the driver", "executor JVM", "actors", "Ray")
 _OF_SPARK = {5_000: Target(0.45, TIMES), 500_000: Target(1 / 0.6, TIMES)}
@@ -82,9 +81,8 @@ def measured(name: str, rows: int, epochs: int, place: Path, *, alone: bool) -> 
     if alone:
         return Measurement(name, rows, epochs, ours)
     require_same_views(pipeline, place)
-    warm = phases(epochs)[1]
-    numbers = [*range(warm.start), *warm][-2 * len(warm) :]
-    words = (name, str(place), str(len(numbers) - len(warm)), *map(str, numbers))
+    batches = range(max(0, epochs - WARM_UP - BATCHES), epochs)
+    words = (name, str(place), str(len(batches) - BATCHES), *map(str, batches))
     spark = _output("benchmarks.contenders.batch_queries", "spark", *words)
     duckdb = _output("benchmarks.contenders.batch_queries", "duckdb", *words)
     require_same(stored_answers(place, "spark"), stored_answers(place, "duckdb"))
@@ -171,11 +169,11 @@ def costs_table(measurements: Sequence[Measurement]) -> Table:
     return Table(columns, tuple(rows), caption="CPU-seconds and counts of six files, warm")
 
 
-def restart_table(place: Path) -> Table:
-    """The demo's pipeline after a pause of most of a year, and a corrected file."""
+def restart_table(place: Path, files: int) -> Table:
+    """The demo's pipeline after a pause of as many days as files, and a corrected file."""
     pipeline = PIPELINES["demo"]()
     pipeline.write_tables(place)
-    rows = prepare(place)
+    rows = prepare(place, files)
     shutil.copytree(place / "epochs" / "0000", place / "epochs" / "0002", copy_function=os.link)
     shutil.copytree(place / "epochs" / "0001", place / "epochs" / "0002", copy_function=os.link, dirs_exist_ok=True)
     _output("benchmarks.realistic_restart", str(place))
@@ -185,7 +183,7 @@ def restart_table(place: Path) -> Table:
     restart_s, correction_s = spark["start_s"] + spark["seconds"][0], spark["seconds"][-1]
     table_rows = (
         Row(
-            f"{AFTER} files, {rows:,} rows after a restart, start included",
+            f"{files} files, {rows:,} rows after a restart, start included",
             (_seconds(ours["start_s"]), _seconds(restart_s)),
             ours["start_s"] / restart_s,
         ),
@@ -222,7 +220,7 @@ def measure(options: argparse.Namespace) -> Result:
             print(json.dumps(measurements[-1].ours), flush=True)
     if options.restart:
         with _scratch() as place:
-            tables.append(restart_table(place))
+            tables.append(restart_table(place, options.restart))
     return Result((epochs_table(measurements), cold_table(measurements), costs_table(measurements), *tables))
 
 
@@ -233,7 +231,7 @@ def main() -> None:
     arguments.add_argument("--epochs", type=int, default=100, help="at most, after each start; the last 40 % are warm")
     arguments.add_argument("--most-rows", type=int, default=5_000_000, help=f"after {LEAST_EPOCHS} epochs")
     arguments.add_argument("--alone", action="store_true", help="without contenders")
-    arguments.add_argument("--restart", action="store_true", help="also a restart and a correction")
+    arguments.add_argument("--restart", type=int, default=0, help="files after a restart; 0 leaves the restart out")
     run_benchmark(measure, arguments)
 
 

@@ -20,20 +20,20 @@ from benchmarks.realistic_pipelines import PIPELINES
 from benchmarks.realistic_run import Feed, wait_for_files
 from slackwater.plugins.demo.flights import day_files, without_cancelled
 
-BEFORE, AFTER = 40, 216
+BEFORE = 40
 _POLL_S = 0.01
 
 
-def prepare(directory: Path, before: int = BEFORE, after: int = AFTER) -> int:
-    """Writes the files, and the replacement of the last Parquet file; returns the rows of epoch 1."""
-    files = list(islice(day_files(), before + after))
+def prepare(directory: Path, count: int) -> int:
+    """Writes the files, with this number in epoch 1, and the replacement of one; returns the rows of epoch 1."""
+    files = list(islice(day_files(), BEFORE + count))
     for number, file in enumerate(files):
-        place = directory / "epochs" / ("0000" if number < before else "0001") / f"flights_{file.format}"
+        place = directory / "epochs" / ("0000" if number < BEFORE else "0001") / f"flights_{file.format}"
         place.mkdir(parents=True, exist_ok=True)
         (place / Path(file.key).name).write_bytes(file.body)
     replaced = next(file for file in reversed(files) if file.format == "parquet")
     (directory / Path(replaced.key).name).write_bytes(without_cancelled(replaced).body)
-    return sum(file.rows for file in files[before:])
+    return sum(file.rows for file in files[BEFORE:])
 
 
 def replace_file(directory: Path) -> None:

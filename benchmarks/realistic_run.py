@@ -32,7 +32,7 @@ from spark_bridge.engine.catalyst.scala import Scala
 COLD = 10
 """The number of epochs after the start that count as cold, at most."""
 WARM_FROM = 0.6
-"""The part of all epochs after which they count as warm."""
+"""Epochs after this part of all are warm, and cold ones lie in the rest before it."""
 _POLL_S = 0.005
 # A mark of a command line -> the kind of its process; the first one counts.
 _KINDS = (
@@ -65,7 +65,7 @@ class Phase:
 
 def phases(epochs: int) -> tuple[range, range]:
     """The cold and the warm epochs of a feed; epoch 0 is part of the start."""
-    return range(1, 1 + min(COLD, epochs // 3)), range(max(2, int(WARM_FROM * epochs)), epochs)
+    return range(1, 1 + min(COLD, int((1 - WARM_FROM) * epochs))), range(int(WARM_FROM * epochs), epochs)
 
 
 def _kind_of(command: list[str]) -> str:

@@ -56,6 +56,7 @@ def test_the_files_of_an_epoch_appear_once(tmp_path: Path) -> None:
 
 def test_cold_and_warm_epochs_do_not_overlap() -> None:
     assert phases(100) == (range(1, 11), range(60, 100))
+    assert phases(25) == (range(1, 11), range(15, 25))
     assert phases(6) == (range(1, 3), range(3, 6))
 
 
