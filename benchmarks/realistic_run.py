@@ -33,7 +33,7 @@ COLD = 10
 """The number of epochs after the start that count as cold, at most."""
 WARM_FROM = 0.6
 """Epochs after this part of all are warm, and cold ones lie in the rest before it."""
-_POLL_S = 0.005
+_POLL_S = 0.02
 # A mark of a command line -> the kind of its process; the first one counts.
 _KINDS = (
     ("SparkSubmit", "driver JVM"),

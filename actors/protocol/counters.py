@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
+from operator import add, attrgetter
 from typing import Any
 
 from actors.telemetry.counted import TerminalColumn, counted
@@ -88,9 +89,10 @@ class SourceProgress:
 
     def plus(self, other: SourceProgress) -> SourceProgress:
         """The sums of two."""
-        return SourceProgress(
-            *(getattr(self, each.name) + getattr(other, each.name) for each in fields(SourceProgress))
-        )
+        return SourceProgress(*map(add, _counts_of(self), _counts_of(other)))
+
+
+_counts_of = attrgetter(*(each.name for each in fields(SourceProgress)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -126,4 +126,9 @@ def metrics_of(*kinds: type) -> tuple[Metric, ...]:
 
 def values_of(kind: type, source: object) -> dict[str, Any]:
     """The fields of a dataclass with their values in an object that has them all."""
-    return {each.name: getattr(source, each.name) for each in fields(kind)}
+    return {name: getattr(source, name) for name in _names(kind)}
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind))

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 
+from actors.protocol.counters import SourceProgress
 from actors.protocol.run_state import EpochInFlight, RunState
 from actors.settings import BarrierSettings, FetchSettings
 from slackwater.status.run_status import EdgeStatus, EpochStatus, SourceStatus
@@ -34,7 +35,7 @@ class FlowMeter:
         self._freshness_s: dict[str, float] = {}
         self._last_epoch = 0
 
-    def observe(self, state: RunState, sources: Mapping[str, SourceStatus]) -> None:
+    def observe(self, state: RunState, sources: Mapping[str, SourceProgress]) -> None:
         """Adds a state.
 
         Args:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from actors.protocol.counters import ListingCounts, MessageCounts, SourceProgress
 from actors.protocol.reports import ListProgress, MessageProgress
@@ -94,7 +93,6 @@ def _time(seconds: float | None) -> datetime | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
 
-_COUNTS = tuple(each.name for each in fields(SourceProgress))
 # The ledger does not have them: the run adds up those of its attempts.
 _OF_RUN = tuple(
     name for name, each in counters_of(SourceProgress).items() if each.kind == "counter" and not each.in_ledger
@@ -117,23 +115,39 @@ class RunProgress:
         self._sources, self._clock = tuple(sources), clock
         self._discovery = DiscoveryTotals(queues)
         self._at_start: Mapping[str, SourceProgress] | None = None
-        self._committed: Mapping[str, SourceProgress] = {}
         self._of_run: dict[str, SourceProgress] = {}
+        self._before_attempt: dict[str, SourceProgress] = {}
 
     def begin(self, recovered: Recovered, last: RunState) -> None:
         """An attempt begins; `last` is the last state of the attempt before it."""
         for source, counts in _sums(last).items():
-            added = SourceProgress(**{name: counts[name] for name in _OF_RUN})
+            added = SourceProgress(**{name: getattr(counts, name) for name in _OF_RUN})
             self._of_run[source] = self._of_run.get(source, SourceProgress()).plus(added)
         self._discovery.begin(last)
-        self._committed = recovered.finished
+        self._before_attempt = {
+            source: recovered.finished.get(source, SourceProgress()).plus(self._of_run.get(source, SourceProgress()))
+            for source in {*self._sources, *recovered.finished, *self._of_run}
+        }
         if self._at_start is None:
             self._at_start = recovered.finished
 
+    def counts(self, state: RunState) -> dict[str, SourceProgress]:
+        """The counts of every source, as of the state of the attempt that runs: `sources` without the rest."""
+        counts = {name: self._before_attempt.get(name, SourceProgress()) for name in self._sources}
+        for source, added in _sums(state).items():
+            before = self._before_attempt.get(source)
+            counts[source] = added if before is None else before.plus(added)
+        return counts
+
     def sources(self, state: RunState) -> dict[str, SourceStatus]:
         """Every source, as of the state of the attempt that runs."""
-        statuses = {name: SourceStatus(**self._counts(name, {}), before=self._before(name)) for name in self._sources}
-        sums = _sums(state)
+        counts = self.counts(state)
+        listed = {lister.source for lister in state.lists}
+        statuses = {
+            name: SourceStatus(**values_of(SourceProgress, counts[name]), before=self._before(name))
+            for name in self._sources
+            if name not in listed
+        }
         for lister in state.lists:
             unfinished, found = state.unfinished.get(lister.source), self._discovery.of(lister)
             statuses[lister.source] = SourceStatus(
@@ -147,7 +161,7 @@ class RunProgress:
                 messages=self._messages(found),
                 filled_columns=state.filled.get(lister.source, ()),
                 before=self._before(lister.source),
-                **self._counts(lister.source, sums[lister.source]),
+                **values_of(SourceProgress, counts[lister.source]),
             )
         return statuses
 
@@ -170,10 +184,6 @@ class RunProgress:
     def _seconds_since(self, epoch: int) -> float:
         return max(0.0, (self._clock.now() - epoch_time(epoch)).total_seconds())
 
-    def _counts(self, source: str, added: Mapping[str, int]) -> dict[str, Any]:
-        before = self._committed.get(source, SourceProgress()).plus(self._of_run.get(source, SourceProgress()))
-        return {name: getattr(before, name) + added.get(name, 0) for name in _COUNTS}
-
     def _before(self, source: str) -> SourceProgress:
         return (self._at_start or {}).get(source, SourceProgress())
 
@@ -182,13 +192,13 @@ def _time_of(micros: int | None) -> datetime | None:
     return None if micros is None else _EPOCH + timedelta(microseconds=micros)
 
 
-def _sums(state: RunState) -> dict[str, dict[str, int]]:
+def _sums(state: RunState) -> dict[str, SourceProgress]:
     """Source → the counts of its list actor and of all fetch actors together."""
     sums = {}
     for lister in state.lists:
-        shares = [fetcher.sources.get(lister.source, SourceProgress()) for fetcher in state.fetchers]
-        counts = {name: sum(getattr(share, name) for share in shares) for name in _COUNTS}
-        counts["waiting"] += lister.held + lister.unsettled
-        counts["requests"] += lister.requests
+        counts = SourceProgress(waiting=lister.held + lister.unsettled, requests=lister.requests)
+        for fetcher in state.fetchers:
+            if lister.source in fetcher.sources:
+                counts = counts.plus(fetcher.sources[lister.source])
         sums[lister.source] = counts
     return sums

@@ -415,7 +415,7 @@ class RunControl:
     def _publish(self, state: RunState) -> None:
         self._ownership.check()
         before = self.state
-        self.meter.observe(state, self.progress.sources(state))
+        self.meter.observe(state, self.progress.counts(state))
         if self._is_starting:
             step = first_commit_step(state)
             self._is_starting = step is not None
