@@ -89,7 +89,9 @@ def starts_table(starts: dict[str, list[dict[str, Any]]]) -> Table:
 
 
 def steps_table(variant: str, starts: list[dict[str, Any]]) -> Table:
-    rows = [Row(step, (Number(median(each["steps"][step] for each in starts), "s"),)) for step in starts[0]["steps"]]
+    # A start has shown its rows before its last steps are over.
+    steps = [step for step in starts[0]["steps"] if all(step in each["steps"] for each in starts)]
+    rows = [Row(step, (Number(median(each["steps"][step] for each in starts), "s"),)) for step in steps]
     return Table(("took",), tuple(rows), caption=f"The steps of a start {variant}, side by side")
 
 

@@ -157,9 +157,9 @@ class Attempt:
             if has_finished or self.state.schemas != before.schemas:
                 self._client.wake()
             on_state(self.state)
-            failure = self.state.failure or self._thread.failure
+            failure = self.state.failure or self._thread.failure or self._spark.failure
             if failure is not None:
-                raise failure
+                raise self._spark.reason_of(failure)
         self._client.join()
 
     @property

@@ -149,8 +149,8 @@ class RunControl:
 
     @property
     def spark_is_ready(self) -> bool:
-        """The start of the session is over, with success or failure."""
-        return self._spark.session.done()
+        """The start of Spark is over, with success or failure."""
+        return self._spark.start_is_over
 
     @property
     def maintained(self) -> MaintainedStatus:
@@ -193,11 +193,11 @@ class RunControl:
         return tuple(status for companion in self._companions for status in companion.statuses)
 
     def abandon(self) -> bool:
-        """Gives the root back if Spark is not ready and no epoch is committed.  Returns whether it did.
+        """Gives the root back if Spark has no session and no epoch is committed.  Returns whether it did.
 
         The process ends then: nothing else of the run is ended.
         """
-        if self.state.epochs or (self.spark_is_ready and self.state.phase != "starting"):
+        if self.state.epochs or (self._spark.session.done() and self.state.phase != "starting"):
             return False
         self._ownership.release("stopped")
         return True

@@ -1,4 +1,8 @@
-"""The Spark application of a run: it starts beside Ray and the first listing, and is replaced when it is lost."""
+"""The Spark application of a run: it starts beside Ray and the first listing, and is replaced when it is lost.
+
+start ──► the driver's session, `session` is done ──► an executor, a first job ──► the start is over
+          the first epoch of few rows needs no more
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from spark_bridge.engine.session.session import (
     stop_session,
 )
 from spark_bridge.engine.session.settings import SparkSettings
-from state.errors import RunFailedError
+from state.errors import RunFailedError, SparkLostError
 
 if TYPE_CHECKING:
     from slackwater.status.startup_steps import StartupSteps
@@ -30,6 +34,9 @@ class SparkApplication:
         name: of the application; a new one after a loss gets a number behind it.
         startup: times the steps of the start.
 
+    Attributes:
+        session: the session; executors may still start, and jobs wait for them.
+
     Raises:
         SettingsError: this process has a session that a run cannot use.
     """
@@ -41,11 +48,34 @@ class SparkApplication:
         self._ray_came = threading.Event()
         self._ray_is_up = False
         self.session: Future[Any] = Future()
+        self._start_over: Future[None] = Future()
 
     def start(self) -> None:
         """Starts the session in a thread: reading many buckets takes less time than the start."""
-        self.session = Future()
-        threading.Thread(target=self._start, args=(self.session,), name="spark-start", daemon=True).start()
+        self.session, self._start_over = Future(), Future()
+        starting = (self.session, self._start_over)
+        threading.Thread(target=self._start, args=starting, name="spark-start", daemon=True).start()
+
+    @property
+    def start_is_over(self) -> bool:
+        """The start is over, with success or failure: executors compute, or there is no session."""
+        return self._start_over.done()
+
+    @property
+    def failure(self) -> Exception | None:
+        """The failure of the start; None before it is over."""
+        return self._start_failure() if self._start_over.done() else None
+
+    def reason_of(self, failure: Exception) -> Exception:
+        """The reason of an attempt's failure: a start that fails ends its session, and so the work on it.
+
+        Args:
+            failure: of the attempt.
+        """
+        if isinstance(failure, SparkLostError):
+            self._start_failure()
+        # Of a driver that died by itself the work knows more, as the views that were computed.
+        return failure if self.failure is None or isinstance(self.failure, SparkLostError) else self.failure
 
     def ray_is_up(self) -> None:
         """Ray has started; the start of the session may use it."""
@@ -61,6 +91,7 @@ class SparkApplication:
                 "the SparkSession of this process, which the run had borrowed, is dead: start another one with "
                 "raydp.init_spark, or none, and start the run again; it continues where it stopped"
             )
+        self._start_failure()
         stop_session()
         self._losses += 1
         self._find = None
@@ -69,7 +100,8 @@ class SparkApplication:
 
     def cancel_jobs(self) -> None:
         """Cancels the jobs of the session.  A borrowed session may have other jobs, and is left alone."""
-        if not self.session.done() or self.session.exception() is not None:
+        # A job that is cancelled while executors start would be the first one, which proves that they compute.
+        if not self.session.done() or self._start_failure() is not None:
             return
         spark = self.session.result()
         if not is_users(spark) and is_alive(spark):
@@ -82,25 +114,37 @@ class SparkApplication:
     def end(self) -> None:
         """Ends the session unless it is borrowed; first the start, if Ray has not come."""
         self.give_up()
-        if self._find is None and self.session.exception() is None:
+        if self._find is None and self._start_failure() is None:
             stop_session()
 
-    def _start(self, session: Future[Any]) -> None:
+    def _start_failure(self) -> Exception | None:
+        """The failure of the start, which this method waits for; None if it has succeeded."""
+        error = self._start_over.exception()
+        assert error is None or isinstance(error, Exception)
+        return error
+
+    def _start(self, session: Future[Any], start_over: Future[None]) -> None:
         try:
-            session.set_result(self._started() if self._find is None else self._borrowed(self._find))
+            if self._find is None:
+                self._run_start(session.set_result)
+            else:
+                session.set_result(self._borrowed(self._find))
+            start_over.set_result(None)
         except Exception as error:
-            session.set_exception(error)
+            start_over.set_exception(error)
+            if not session.done():
+                session.set_exception(error)
 
     def _borrowed(self, find: Callable[[], Any]) -> Any:
         self._ray_came.wait()
         with self._startup.step("Spark's session"):
             return find()
 
-    def _started(self) -> Any:
+    def _run_start(self, on_session: Callable[[Any], None]) -> None:
         name = f"{self._name}-{self._losses}" if self._losses else self._name
         application = begin_session(self._settings, name, lambda: self._ray_is_up, self._startup.step)
         self._ray_came.wait()
         if not self._ray_is_up:
             application.end()
             raise RunFailedError("Spark cannot start: Ray has not started")
-        return finish_session(application, self._settings.start_timeout_s)
+        finish_session(application, self._settings.start_timeout_s, on_session)

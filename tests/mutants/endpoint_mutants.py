@@ -173,17 +173,29 @@ ENDPOINT_MUTANTS = (
         "the agent for runtime environments never starts",
         "actors/fast_start/late_agent.py",
         (("in select.select([listener, sys.stdin], [], [])[0]", "in select.select([sys.stdin], [], [])[0]"),),
-        shown_by=f"{_ATTEMPTS}::test_ray_starts_without_waiting_for_its_agents_and_has_runtime_environments",
+        shown_by="tests/actors/fast_start/test_late_agent.py::test_first_connection_starts_the_agent",
     ),
     Mutant(
         "one late answer of a JVM is its end",
         "spark_bridge/engine/application/ray_application.py",
         (
             (
-                "        except FutureTimeoutError:\n            return None\n",
-                "        except FutureTimeoutError:\n            return -1\n",
+                "    except FutureTimeoutError:\n        return None\n",
+                "    except FutureTimeoutError:\n        return -1\n",
             ),
         ),
-        shown_by="tests/spark_bridge/engine/application/test_ray_application.py",
+        shown_by="tests/spark_bridge/engine/application/test_ray_application.py::test_late_answer_of_a_driver_is_not_its_end",
+    ),
+    Mutant(
+        "the first epoch waits for an executor",
+        "spark_bridge/engine/application/ray_application.py",
+        (
+            ("            on_session(self.spark)\n", ""),
+            (
+                "                    return self.spark\n",
+                "                    on_session(self.spark)\n                    return self.spark\n",
+            ),
+        ),
+        shown_by="tests/real/test_early_session.py",
     ),
 )

@@ -24,11 +24,11 @@ from pyspark.sql.udf import UserDefinedFunction
 from ray.exceptions import RayError
 
 from actors.telemetry.machine_load import machine_load
-from spark_bridge.engine.application.driver_jvm import ANSWER_S, begin_call
+from spark_bridge.engine.application.driver_jvm import ANSWER_S, begin_call, has_ended
 from spark_bridge.engine.application.session_start import ApplicationSpec, SessionStart, Step
 from spark_bridge.engine.application.spark_log import log_file
 from state.clock import SystemClock
-from state.errors import SparkNotStartedError
+from state.errors import SparkLostError, SparkNotStartedError
 
 _LOOK_S = 0.1
 _POLITE_S = 10.0
@@ -56,15 +56,22 @@ class RayApplication:
         """See `SessionStart.launch`."""
         self._processes.launch(ray_is_up)
 
-    def start(self, timeout_s: float, first_job: Callable[[SparkSession], None]) -> SparkSession:
+    def start(
+        self,
+        timeout_s: float,
+        first_job: Callable[[SparkSession], None],
+        on_session: Callable[[SparkSession], None] = lambda _: None,
+    ) -> SparkSession:
         """Starts the rest, and waits for an executor and a first job.  Ray must be up.
 
         Args:
             timeout_s: limit of the start in seconds; Ray sets no limit to the wait for room in the cluster.
             first_job: begins before the executor lives: the driver loads classes and plans meanwhile.
+            on_session: called before it with the session, which has no executor yet.
 
         Raises:
             SparkNotStartedError: the start failed or took too long; all processes are ended.
+            SparkLostError: the driver died after `on_session`, maybe of work on its session.
         """
         os.environ["SPARK_LOCAL_IP"] = ray.util.get_node_ip_address()
         deadline_s = self._clock.monotonic() + timeout_s
@@ -73,6 +80,7 @@ class RayApplication:
         error = starting.exception() if starting.done() else None
         if starting.done() and error is None:
             self.spark = starting.result()
+            on_session(self.spark)
             job = begin_call(partial(first_job, self.spark))
             with self._step("executor"):
                 # A JVM that starts on a busy machine may be silent for long.
@@ -85,7 +93,10 @@ class RayApplication:
                 error = job.exception() if job.done() else TimeoutError("the first job did not end")
         # The text of an error of py4j comes from the JVM, while it lives.
         room, reason = self._room(), str(error)
+        has_died = self.spark is not None and has_ended(SparkContext._gateway)
         self.end()
+        if has_died:
+            raise SparkLostError(f"the Spark application died while it started; look into {self._log_file}")
         if error is not None:
             raise SparkNotStartedError(
                 f"Spark did not start on Ray ({machine_load()}): {reason}; look into {self._log_file} and Ray's logs"
@@ -132,17 +143,8 @@ class RayApplication:
         self.spark = None
 
     def _executors(self) -> int | None:
-        """Number of registered executors; -1 if the driver is gone; None if it does not answer in time."""
-        spark = self.spark
-        if spark is None or spark.sparkContext._jsc is None or not ray.is_initialized():
-            return -1
-        try:
-            known = begin_call(lambda: spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size())
-            return int(known.result(ANSWER_S)) - 1  # one is the driver's
-        except FutureTimeoutError:
-            return None
-        except (Py4JError, OSError):
-            return -1
+        """As `registered_executors`; -1 also if Ray is gone, or if there is no session."""
+        return -1 if self.spark is None or not ray.is_initialized() else registered_executors(self.spark)
 
     def _end_executors(self) -> None:
         """Ends the executors, which Ray does later for a driver that was killed, and waits until it lists none."""
@@ -168,6 +170,19 @@ class RayApplication:
             f"{free.get('memory', 0) / 2**30:.1f} of {all_of_it.get('memory', 0) / 2**30:.1f} GiB; "
             "make room, add nodes, or ask for less in SparkSettings"
         )
+
+
+def registered_executors(spark: SparkSession) -> int | None:
+    """Number of executors that the driver of a session has; -1 if the driver is gone; None if its answer is late."""
+    if spark.sparkContext._jsc is None:
+        return -1  # the session was stopped
+    try:
+        known = begin_call(lambda: spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size())
+        return int(known.result(ANSWER_S)) - 1  # one is the driver's
+    except FutureTimeoutError:
+        return None
+    except (Py4JError, OSError):
+        return -1
 
 
 def _forget_session() -> None:

@@ -104,7 +104,9 @@ def _start(settings: SparkSettings, spec: ApplicationSpec, step: Step) -> Sessio
     return EarlyDriver(spec, class_archive() if settings.class_archive else None, step)
 
 
-def finish_session(application: RayApplication, timeout_s: float) -> SparkSession:
+def finish_session(
+    application: RayApplication, timeout_s: float, on_session: Callable[[SparkSession], None] = lambda _: None
+) -> SparkSession:
     """Finishes the start: the session has an executor and has run a first job.  Ray must be up.
 
     A process has one session at a time.
@@ -112,11 +114,13 @@ def finish_session(application: RayApplication, timeout_s: float) -> SparkSessio
     Args:
         application: from `begin_session`.
         timeout_s: see `SparkSettings.start_timeout_s`.
+        on_session: called with the session when the driver can plan, and compute a few rows; jobs wait for an executor.
 
     Raises:
-        SparkNotStartedError: the start failed, or took too long.
+        SparkNotStartedError: the start failed, or took too long; the session is ended.
+        SparkLostError: the driver died meanwhile.
     """
-    spark = application.start(timeout_s, warm_up)
+    spark = application.start(timeout_s, warm_up, on_session)
     _running.append(application)
     return spark
 

@@ -117,7 +117,7 @@ disconnect_ray()
 """
 
 
-@pytest.mark.ray
+@pytest.mark.more
 def test_ray_starts_without_waiting_for_its_agents_and_has_runtime_environments(tmp_path: Path) -> None:
     # The agent for metrics does not come at all: Ray calls it by this program.
     program = tmp_path / "nice"
