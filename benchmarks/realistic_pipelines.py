@@ -70,7 +70,7 @@ class RealisticPipeline:
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     def declare(self, directory: Path) -> sw.Pipeline:
-        """The pipeline over the files below `directory/in`, with its root beside them."""
+        """The pipeline over the files below `directory/in`, with the root `directory/root`."""
         discovery = sw.Listing(interval_s=_POLL_S, max_requests_per_hour=_NO_LIMIT)
         pipeline = sw.Pipeline("realistic", directory / "root")
         for name, stream in self.streams.items():

@@ -2,8 +2,8 @@
 
     python -m benchmarks.realistic_run PIPELINE DIRECTORY
 
-The files of epoch 0 are there at the start.  Those of each further epoch appear together when the epoch before is
-committed, and the time runs from their appearance to the commit of the last one.
+The files of epoch 0 are there at the start.  The files of each further epoch appear together when the previous epoch is
+committed.  The time of an epoch is from the appearance of its files to their last commit.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Phase:
     """Some epochs in a row.
 
     Args:
-        seconds: of each epoch of the feed, from its files' appearance to the commit of the last one.
+        seconds: of each epoch, from the appearance of its files to their last commit.
         cpu_s: CPU-seconds by kind of process.
         commits: epochs that the run committed for them.
         planned: queries that Spark has analysed or planned.
@@ -151,7 +151,7 @@ class Measured:
         return Phase(tuple(end - start for start, end in pairwise(times)), meter.seconds(), *counts)
 
     def _counts(self) -> tuple[int, int, int]:
-        """Commits, planned queries and calls of the JVM so far."""
+        """Commits, planned queries and calls of the JVM since the start."""
         return self._run.report().epochs, self._planned.total, self._calls.count
 
 
