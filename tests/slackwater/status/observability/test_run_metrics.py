@@ -222,18 +222,25 @@ class Observed:
         return len(self.exported.observed["slackwater_barrier_seconds"][()])
 
 
-def test_each_epoch_is_told_once_and_the_whole_with_it_and_once_a_second() -> None:
+def test_each_epoch_is_told_once_and_the_whole_with_it_and_once_a_second_while_it_changes() -> None:
     observed = Observed()
     for epochs in ([1], [1, 2], [1, 2], [1, 2, 3]):
         observed.observer.observe(state(*epochs))
         observed.clock.advance(0.25)
     assert (observed.barriers, observed.looks) == (3, 3)
+    changed = replace(state(1, 2, 3), version=state(1, 2, 3).version + 1)
     observed.clock.advance(0.5)
-    observed.observer.observe(state(1, 2, 3))
+    observed.observer.observe(changed)
     assert (observed.barriers, observed.looks) == (3, 3)
     observed.clock.advance(0.25)
-    observed.observer.observe(state(1, 2, 3))
+    observed.observer.observe(changed)
     assert (observed.barriers, observed.looks) == (3, 4)
+    observed.clock.advance(4.75)
+    observed.observer.observe(changed)
+    assert observed.looks == 4
+    observed.clock.advance(0.25)
+    observed.observer.observe(changed)
+    assert observed.looks == 5
 
 
 def test_an_epoch_knows_the_views_that_came_with_it() -> None:
