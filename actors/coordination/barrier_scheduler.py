@@ -243,7 +243,7 @@ class BarrierScheduler:
         """There is something that no barrier covers; returns the time of the first news."""
         if self._news_s is None:
             self._news_s = now_s
-            self._company.begin()
+            self._company.begin(now_s)
         return self._news_s
 
     def _due_s(self, patient_s: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from actors.protocol.reports import ListProgress
@@ -16,8 +16,8 @@ class _Source:
         listed_s: the time when its last listing ended, of the monotonic clock.
         listings: the listings that had ended when the open epoch got its first news.
         has_come: whether files of it were handed on in the open epoch.
-        came_before: the same, of the epoch before.
-        follows: whether its files came right behind the last barrier that had files of other sources.
+        came_before: the same, of an epoch that ended within an interval before the first news of the open epoch.
+        is_company: whether its last files came with the files of other sources.
         in_vain: whether a barrier has waited for it in vain since its last files.
     """
 
@@ -26,15 +26,15 @@ class _Source:
     listings: int = 0
     has_come: bool = False
     came_before: bool = False
-    follows: bool = False
+    is_company: bool = False
     in_vain: bool = False
 
     def is_expected(self, until_s: float) -> bool:
-        if self.has_come or self.in_vain:
+        if self.has_come or self.came_before or self.in_vain:
             return False
         is_listed_until = self.listed_s + self.progress.period_s <= until_s
         return self.progress.unsettled > 0 or (
-            self.follows and is_listed_until and self.progress.listings == self.listings
+            self.is_company and is_listed_until and self.progress.listings == self.listings
         )
 
 
@@ -45,8 +45,8 @@ class Company:
     cases, until a barrier has waited for it in vain:
 
     * A listing has shown local files of it that the next listing hands on.
-    * Its last files missed the barrier of the files of other sources by less than an interval, and its next listing is
-      due.
+    * Its next listing is due, and its last files came with the files of other sources: in one epoch, or within an
+      interval of their listings after its barrier.
     """
 
     def __init__(self, lists: Iterable[ListProgress]) -> None:
@@ -60,13 +60,14 @@ class Company:
         if progress.listings > before.listings:
             source.listed_s = now_s
         if progress.sent > before.sent:
-            is_behind = now_s - self._barrier_s <= progress.period_s
-            if not source.has_come and not source.came_before and is_behind:
-                source.follows = any(each.came_before for each in self._sources.values())
+            self._forget_before(now_s)
+            if not source.has_come and not source.came_before:
+                self._note_company([source, *(each for each in self._sources.values() if each.came_before)])
             source.has_come, source.in_vain = True, False
 
-    def begin(self) -> None:
+    def begin(self, now_s: float) -> None:
         """The open epoch has its first news."""
+        self._forget_before(now_s)
         for each in self._sources.values():
             each.listings = each.progress.listings
 
@@ -83,6 +84,17 @@ class Company:
         """A barrier ends the open epoch."""
         self._barrier_s = now_s
         for each in self._sources.values():
-            if not each.has_come and (each.follows or each.progress.unsettled):
-                each.follows, each.in_vain = False, True
+            if not each.has_come and not each.came_before and (each.is_company or each.progress.unsettled):
+                each.is_company, each.in_vain = False, True
+        self._note_company([each for each in self._sources.values() if each.has_come])
+        for each in self._sources.values():
             each.came_before, each.has_come = each.has_come, False
+
+    def _forget_before(self, now_s: float) -> None:
+        for each in self._sources.values():
+            each.came_before = each.came_before and now_s - self._barrier_s <= each.progress.period_s
+
+    def _note_company(self, sources: Sequence[_Source]) -> None:
+        if len(sources) > 1:
+            for each in sources:
+                each.is_company = True

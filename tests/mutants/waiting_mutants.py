@@ -66,7 +66,7 @@ WAITING_MUTANTS = (
     Mutant(
         "a file that grows in every listing delays every barrier",
         "actors/coordination/company.py",
-        (("each.follows, each.in_vain = False, True", "each.follows = False"),),
+        (("each.is_company, each.in_vain = False, True", "each.is_company = False"),),
         shown_by=_BARRIERS,
     ),
     Mutant(
@@ -74,7 +74,7 @@ WAITING_MUTANTS = (
         "actors/coordination/company.py",
         (
             (
-                "each.follows, each.in_vain = False, True",
+                "each.is_company, each.in_vain = False, True",
                 "each.in_vain = each.progress.unsettled > 0",
             ),
         ),

@@ -363,6 +363,19 @@ def test_a_source_whose_files_came_right_behind_a_barrier_is_waited_for_the_next
     assert made.waits(70.3) == 0.0
 
 
+def test_sources_whose_files_came_in_one_epoch_are_waited_for_in_any_order() -> None:
+    made = Sources("a", "b")
+    made.lists("a", 50.0, files=1)
+    made.arrives("b", 50.0)
+    made.barrier(50.0)
+    made.over()
+    made.lists("a", 69.8)
+    made.arrives("b", 70.0)
+    assert made.waits(70.0) == 1.0
+    made.arrives("a", 70.3)
+    assert made.waits(70.3) == 0.0
+
+
 def test_a_listing_without_files_ends_the_expectation() -> None:
     made = Sources("a", "b")
     made.arrives("a", 50.0)
