@@ -289,6 +289,8 @@ class ListExecutor:
             self._names.digests.forget()
             self._tally.drop_listing()
             self._pace.end(now_s, is_busy=self._is_busy)
+            if self._marks.is_awaited:
+                self._pace.hurry(now_s)
             self._pace.rest_until(now_s + self.retry_s)
         self._writer.activity += 1
         return (yield from self._continue(now_s))
@@ -518,8 +520,9 @@ class ListExecutor:
 
     @property
     def _knows_without_listing(self) -> bool:
-        """Whether a mark becomes complete without a listing."""
-        return self._frame.is_current or (self._events is not None and not self._tally.must_list)
+        """Whether a mark becomes complete without a listing, or by the repetition of a refused listing."""
+        has_events = self._events is not None and not self._tally.must_list
+        return self._frame.is_current or has_events or self._refusals.paused is not None
 
     @property
     def _is_as_known(self) -> bool:

@@ -41,6 +41,20 @@ def test_a_refused_listing_pauses_the_source_and_is_tried_again_with_growing_pau
     assert executor.progress().paused == REASON
 
 
+def test_a_wait_is_not_held_up_by_the_interval_and_makes_no_further_requests() -> None:
+    executor = began()
+    executor.on_refused("listing", DENIED, 0.0)
+    assert of(ReadPage, executor.on_mark(2, 3.0, at_once=True)) == [], "the pause is kept"
+    assert of(ReadPage, executor.on_time(10.0)) == [ReadPage(first=True, most=8)]
+    now_s, pauses = 10.0, []
+    for _ in range(3):
+        (wake,) = of(WakeAt, executor.on_refused("listing", DENIED, now_s))
+        pauses.append(wake.monotonic_s - now_s)
+        now_s = wake.monotonic_s
+        executor.on_time(now_s)
+    assert pauses == [2.0, 4.0, 8.0]
+
+
 def test_a_listing_that_succeeds_ends_the_pause() -> None:
     executor = began()
     executor.on_refused("listing", DENIED, 0.0)
