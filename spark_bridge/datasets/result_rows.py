@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -16,10 +16,17 @@ from actors.schemas.ddl import quoted_name
 from spark_bridge.datasets.dataset_writer import NewRows
 from spark_bridge.datasets.view_table import ViewTable
 from spark_bridge.engine.catalyst.arrow_frames import table_of_frame
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.queries import analysed
+from spark_bridge.engine.catalyst.trees import Plan
+from spark_bridge.engine.execution.leaves import Leaves
+from spark_bridge.engine.execution.planned_once import PlannedOnce
 from state.lance.lance_access import lance_options
 from state.location import Location
 from state.tables import fingerprint, lance_layout
 from state.tables.lance_layout import for_lance, with_schema
+
+_FRAGMENTS = pa.schema([("fragment", pa.string())])
 
 # Spark's workers do not have this project installed.
 for _module in (fingerprint, lance_layout):
@@ -37,8 +44,41 @@ def staged_rows(frame: DataFrame, location: Location, schema: pa.Schema) -> list
         schema: the columns of the frame; only Arrow's names of the types may differ, and the frame may have
             `FILE_HALVES` in place of the file at the end.
     """
-    rows = frame.mapInArrow(_writer(location, schema), "fragment string").collect()
+    rows = _written(frame, location, schema).collect()
     return [FragmentMetadata.from_json(row.fragment) for row in rows]
+
+
+class StagedQuery:
+    """A query whose rows tasks write as fragments that no version names yet, planned once for each dataset.
+
+    Args:
+        plan: analysed, with empty leaves.
+        leaves: id of a leaf's first attribute → the name of the leaf.
+        schema: as for `staged_rows`.
+    """
+
+    def __init__(self, catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str], schema: pa.Schema) -> None:
+        self._catalyst, self._plan, self._leaves, self._schema = catalyst, plan, leaves, schema
+        self._made: dict[tuple[object, ...], PlannedOnce] = {}
+
+    def staged(self, rows: Leaves, location: Location, tasks: int) -> list[FragmentMetadata]:
+        """Writes the result over an epoch's rows.
+
+        Args:
+            location: of the dataset, which exists.
+            tasks: see `PlannedOnce.table`.
+        """
+        key = location.lance_uri, *sorted((lance_options(location) or {}).items())
+        if key not in self._made:
+            written = _written(self._catalyst.queries.frame(self._plan), location, self._schema)
+            self._made = {key: PlannedOnce(self._catalyst, analysed(written), self._leaves)}
+        fragments = self._made[key].table(rows, _FRAGMENTS, tasks).column(0).to_pylist()
+        return [FragmentMetadata.from_json(each) for each in fragments]
+
+
+def _written(frame: DataFrame, location: Location, schema: pa.Schema) -> DataFrame:
+    """The fragments that tasks write, as JSON."""
+    return frame.mapInArrow(_writer(location, schema), "fragment string")
 
 
 def _writer(location: Location, schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -82,15 +122,15 @@ class Result:
         schema: the columns of the result; only Arrow's names of the types may differ.
         nbytes: size of the query's input, in bytes.
         frame: makes the DataFrame of the result; a dataset has its order.
-        few: computes it in this process, if its input is that small.
-        halved: makes a DataFrame with `FILE_HALVES` in place of the file, for tasks that write; None without one.
+        computed: computes it, with all rows in this process; None to run the DataFrame.
+        staged: lets tasks write the rows for a dataset, see `staged_rows`; None to run the DataFrame.
     """
 
     schema: pa.Schema
     nbytes: int
     frame: Callable[[], DataFrame]
-    few: Callable[[], pa.Table] | None = None
-    halved: Callable[[], DataFrame] | None = None
+    computed: Callable[[], pa.Table] | None = None
+    staged: Callable[[Location], list[FragmentMetadata]] | None = None
 
     @property
     def is_large(self) -> bool:
@@ -105,7 +145,7 @@ class Result:
 
     def table(self) -> pa.Table:
         """All rows, in this process."""
-        return table_of_frame(self.frame(), self.schema) if self.few is None else self.few()
+        return table_of_frame(self.frame(), self.schema) if self.computed is None else self.computed()
 
 
 def create_of_result(location: Location, result: Result) -> ViewTable:
@@ -139,4 +179,6 @@ def new_rows(table: ViewTable, result: Result) -> NewRows:
     """The rows of a result for a dataset; the tasks have written them already if they are many."""
     if not result.is_large:
         return result.table()
-    return staged_rows((result.halved or result.frame)(), table.location, result.schema)
+    if result.staged is not None:
+        return result.staged(table.location)
+    return staged_rows(result.frame(), table.location, result.schema)

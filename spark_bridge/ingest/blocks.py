@@ -1,4 +1,4 @@
-"""Ingest of Arrow blocks into Spark: a DataFrame whose tasks read Ray's object store inside the JVM, without pandas.
+"""Ingest of Arrow blocks into Spark: tasks read Ray's object store inside the JVM, without pandas.
 
 This process fetches a few small blocks itself, without a task.
 """
@@ -6,17 +6,16 @@ This process fetches a few small blocks itself, without a task.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import reduce
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql import SparkSession
 
 from actors.fast_start.choice import uses_private_ray
 from actors.protocol.blocks import Block
-from actors.schemas.ddl import quoted_name
+from spark_bridge.engine.catalyst.queries import analysed
 from spark_bridge.engine.execution.leaves import FEW_BYTES, LeafRows
+from spark_bridge.engine.execution.task_rows import TaskRows, rows_of_messages
 from spark_bridge.engine.session.spark_errors import OWNER_DIED, rows_lost
 
 # Ray restores hundreds of MB from a disk in a second; an epoch has 128 MB.
@@ -39,30 +38,28 @@ def rows_of_blocks(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Bloc
         RunFailedError: blocks are gone: a file to which Ray had spilled them, or the actor that had read a few small
             ones.  If the owner of a large one has died, the jobs over the frame fail.
     """
-    by_columns: dict[tuple[str, ...], list[Block]] = {}
-    for block in blocks:
-        by_columns.setdefault(block.columns, []).append(block)
-    parts = [_rows(spark, _with_columns(schema, columns), each) for columns, each in by_columns.items()]
-    if len(parts) == 1:
-        return parts[0]
-    # Blocks lack a column that no view used when they were read, or that the source got later.
-    frames = [each.frame for each in parts]
-    united = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
-    return LeafRows.of_frame(united.select([quoted_name(name) for name in schema.names if name in united.columns]))
-
-
-def _with_columns(schema: pa.Schema, columns: tuple[str, ...]) -> pa.Schema:
-    return pa.schema([schema.field(name) for name in columns]) if columns else schema
-
-
-def _rows(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Block]) -> LeafRows:
     tables = [block.ref for block in blocks if isinstance(block.ref, pa.Table)]
     if not tables and sum(block.nbytes for block in blocks) <= FEW_BYTES:
         tables = _fetched(blocks)
     if tables:
-        return LeafRows.of_table(spark, pa.concat_tables(tables).cast(schema))
+        return LeafRows.of_table(spark, _united(schema, blocks, tables))
     _check_spilled(blocks)
-    return LeafRows.of_frame(_frame_of_objects(spark, schema, [block.ref for block in blocks]))
+    by_columns: dict[tuple[str, ...], list[Any]] = {}
+    for block in blocks:
+        by_columns.setdefault(block.columns, []).append(block.ref)
+    parts = [_rows_of_objects(spark, _with_columns(schema, columns), each) for columns, each in by_columns.items()]
+    return LeafRows.of_parts(spark, lambda: parts)
+
+
+def _united(schema: pa.Schema, blocks: Sequence[Block], tables: Sequence[pa.Table]) -> pa.Table:
+    """The rows of all blocks; one may lack a column that no view used when it was read, or that came later."""
+    cast = [table.cast(_with_columns(schema, block.columns)) for block, table in zip(blocks, tables, strict=True)]
+    rows = pa.concat_tables(cast, promote_options="default")
+    return rows.select([name for name in schema.names if name in rows.column_names])
+
+
+def _with_columns(schema: pa.Schema, columns: tuple[str, ...]) -> pa.Schema:
+    return pa.schema([schema.field(name) for name in columns]) if columns else schema
 
 
 def _fetched(blocks: Sequence[Block]) -> list[pa.Table]:
@@ -79,8 +76,8 @@ def _fetched(blocks: Sequence[Block]) -> list[pa.Table]:
     return [pa.ipc.open_stream(each).read_all() for each in objects]
 
 
-def _frame_of_objects(spark: SparkSession, schema: pa.Schema, references: Sequence[Any]) -> DataFrame:
-    """A DataFrame whose partitions are Ray objects, which Spark's tasks fetch.
+def _rows_of_objects(spark: SparkSession, schema: pa.Schema, references: Sequence[Any]) -> TaskRows:
+    """Rows of Ray objects, which Spark's tasks fetch: one partition for each object.
 
     RayDP's own function fetches an object to find its type, and so moves rows to the driver's node.
     The plain start uses it.
@@ -88,15 +85,14 @@ def _frame_of_objects(spark: SparkSession, schema: pa.Schema, references: Sequen
     if not uses_private_ray():
         from raydp.spark.dataset import ray_dataset_to_spark_dataframe
 
-        return ray_dataset_to_spark_dataframe(spark, schema, list(references))
+        frame = ray_dataset_to_spark_dataframe(spark, schema, list(references))
+        return TaskRows(analysed(frame).rdd(), schema)
     from actors.fast_start.private_parts import owner_addresses
 
     jvm: Any = spark._jvm
     objects = [each.binary() for each in references]
-    rdd = jvm.org.apache.spark.rdd.RayDatasetRDD(spark._jsc, objects, owner_addresses(references))
-    columns = from_arrow_schema(schema).json()
-    reader = jvm.org.apache.spark.sql.raydp.ObjectStoreReader
-    return DataFrame(reader.RayDatasetToDataFrame(spark._jsparkSession, rdd, columns), spark)
+    messages = jvm.org.apache.spark.rdd.RayDatasetRDD(spark._jsc, objects, owner_addresses(references))
+    return rows_of_messages(spark, messages, schema)
 
 
 def _check_spilled(blocks: Sequence[Block]) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import lance
 import pyarrow as pa
@@ -14,8 +16,13 @@ import pyarrow.compute as pc
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_bridge.engine.catalyst.arrow_frames import spark_schema
+from spark_bridge.engine.catalyst.arrow_frames import frame_of_table, spark_schema
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.queries import analysed
+from spark_bridge.engine.catalyst.trees import attribute_id
 from spark_bridge.engine.execution.leaves import FEW_BYTES, LeafRows
+from spark_bridge.engine.execution.planned_once import PlannedOnce
+from spark_bridge.engine.execution.task_rows import rows_of_table
 from spark_bridge.ingest.epoch_rows import TASKS_A_CORE
 from spark_bridge.ingest.history import FragmentRows, StoredSpan
 from state.lance import filtered_scan as filtered_scan_module
@@ -39,6 +46,10 @@ _SPAN_TASK_BYTES = 4 << 20
 
 # Arrow needs twice the time to serialize an expression for each further condition: 20 s for 18 of them.
 _MOST_CONDITIONS = 6
+
+_SHARES = "shares"
+_TASKS = pa.schema([("task", pa.binary())])
+_scans: WeakKeyDictionary[Any, dict[pa.Schema, PlannedOnce]] = WeakKeyDictionary()
 
 Wanted = Mapping[str, pa.Array]
 """Column → its values, null among them, in the rows that are wanted; a column that the dataset lacks says nothing."""
@@ -122,7 +133,7 @@ def rows_of_dataset(
     at_once = max(rows // _TASK_ROWS, TASKS_A_CORE * int(spark.sparkContext.defaultParallelism))
     tasks = min(len(fragments), at_once)
     shares = [_Scan(fragments[start::tasks]) for start in range(tasks)]
-    return LeafRows.of_frame(_frame(spark, location, dataset.version, shares, schema, wanted)), rows
+    return _rows_of_shares(spark, location, dataset.version, shares, schema, wanted), rows
 
 
 def rows_of_span(spark: SparkSession, span: StoredSpan, parallelism: int) -> LeafRows:
@@ -138,12 +149,12 @@ def rows_of_span(spark: SparkSession, span: StoredSpan, parallelism: int) -> Lea
         return LeafRows.of_table(spark, few)
     tasks = max(1, min(span.nbytes // _SPAN_TASK_BYTES, parallelism))
     shares = [_Scan.of(parts) for parts in _shares(span.parts, tasks)]
-    frame = partial(_frame, spark, span.location, span.dataset.version, shares)
+    rows = partial(_rows_of_shares, spark, span.location, span.dataset.version, shares)
     halved = None
     if _names_path(schema, wanted):
         of_halves = pa.schema([*list(schema)[:-1], *FILE_HALVES])
-        halved = LeafRows(None, lambda: frame(of_halves, wanted))
-    return LeafRows(None, lambda: frame(schema, wanted), halved)
+        halved = rows(of_halves, wanted)
+    return rows(schema, wanted).with_halved(halved)
 
 
 def _shares(parts: Sequence[FragmentRows], tasks: int) -> list[list[FragmentRows]]:
@@ -198,27 +209,42 @@ class _Scan:
         return cls([each.number for each in parts], parts[0].first, sum(each.rows for each in parts))
 
 
-def _frame(
+def _rows_of_shares(
     spark: SparkSession,
     location: Location,
     version: int,
     shares: Sequence[_Scan],
     schema: pa.Schema,
     wanted: WantedRows,
-) -> DataFrame:
-    """A DataFrame with a task for each share."""
-    uri, options = location.lance_uri, lance_options(location)
+) -> LeafRows:
+    """Rows that one task reads for each share."""
+    scans = _scans.setdefault(spark._jvm, {})
+    if schema not in scans:
+        catalyst = Catalyst(spark)
+        frame = frame_of_table(spark, _TASKS.empty_table()).mapInArrow(_read_shares, spark_schema(schema))
+        plan = analysed(frame)
+        [leaf] = catalyst.trees.leaves(plan)
+        scans[schema] = PlannedOnce(catalyst, plan, {attribute_id(leaf.output().apply(0)): _SHARES})
+    tasks = [_task(location, version, each, schema, wanted) for each in shares]
+    table = pa.table([pa.array(tasks, pa.binary())], schema=_TASKS)
+    given = LeafRows(None, lambda: frame_of_table(spark, table), parts=lambda: [rows_of_table(spark, table, 1)])
+    return scans[schema].rows({_SHARES: given}, tasks=len(shares) + 1)
 
-    def read(tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import lance  # here and not before: the worker is a fork, and Lance does not survive a fork
 
-        opened: Any = lance.dataset(uri, version=version, storage_options=options)
-        for batch in tasks:
-            for task in batch.column(0).to_pylist():
-                yield from _scan(opened, schema, wanted, shares[task])
+def _task(location: Location, version: int, share: _Scan, schema: pa.Schema, wanted: WantedRows) -> bytes:
+    """A share for `_read_shares`, without classes of this project: workers have them by value only."""
+    return pickle.dumps((location.lance_uri, version, lance_options(location), schema, vars(wanted), vars(share)))
 
-    tasks = len(shares)
-    return spark.range(0, tasks, 1, numPartitions=tasks).mapInArrow(read, spark_schema(schema))
+
+def _read_shares(tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Reads shares of datasets, in a worker of Spark."""
+    import lance  # here and not before: the worker is a fork, and Lance does not survive a fork
+
+    for batch in tasks:
+        for task in batch.column(0).to_pylist():
+            uri, version, options, schema, wanted, share = pickle.loads(task)
+            opened: Any = lance.dataset(uri, version=version, storage_options=options)
+            yield from _scan(opened, schema, WantedRows(**wanted), _Scan(**share))
 
 
 def _read(dataset: lance.LanceDataset, schema: pa.Schema, wanted: WantedRows) -> pa.Table:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property, partial
 
 import lance
 import pyarrow as pa
+from lance import FragmentMetadata
 from pyspark.sql import DataFrame
 
 from spark_bridge.changes.change_set import ChangeLog
@@ -14,7 +15,7 @@ from spark_bridge.datasets.added_rows import AddedRows
 from spark_bridge.datasets.dataset_paths import view_path
 from spark_bridge.datasets.dataset_writer import NewRows
 from spark_bridge.datasets.index_audit import IndexAudit
-from spark_bridge.datasets.result_rows import Result, append_result, create_of_result
+from spark_bridge.datasets.result_rows import Result, StagedQuery, append_result, create_of_result
 from spark_bridge.datasets.view_table import ViewTable
 from spark_bridge.engine.catalyst.carried_column import with_carried_column
 from spark_bridge.engine.catalyst.catalyst import Catalyst
@@ -48,26 +49,29 @@ class RowQuery:
     def over(self, rows: EpochRows) -> Result:
         """The result over these rows, not computed yet; call it next."""
         self._view.timestamps.set_time(rows.time_us)
-        table = partial(self._query.table, rows.frames, self.schema, rows.tasks)
-        frame = partial(self._frame, rows)
-        return Result(self.schema, rows.nbytes, frame, table, self._halved(rows))
+        computed = partial(self._query.table, rows.frames, self.schema, rows.tasks)
+        return Result(self.schema, rows.nbytes, partial(self._frame, rows), computed, partial(self._staged, rows))
 
     def _frame(self, rows: EpochRows) -> DataFrame:
         return self._query.rows(rows.frames, rows.tasks).frame
 
-    def _halved(self, rows: EpochRows) -> Callable[[], DataFrame] | None:
-        """Makes the result with `FILE_HALVES` in place of the file; None if a leaf does not have them."""
-        frames = {name: each.halved for name, each in rows.frames.items() if each is not None}
-        if self._origin is None or self._origin.name != FILE_FIELD.name or None in frames.values():
-            return None
-        return lambda: self._with_halves.rows(frames, rows.tasks).frame
+    def _staged(self, rows: EpochRows, location: Location) -> list[FragmentMetadata]:
+        halved = {name: each.halved for name, each in rows.frames.items() if each is not None}
+        if self._origin is None or self._origin.name != FILE_FIELD.name or None in halved.values():
+            return self._written.staged(rows.frames, location, rows.tasks)
+        return self._written_of_halves.staged(halved, location, rows.tasks)
 
     @cached_property
-    def _with_halves(self) -> PlannedOnce:
+    def _written(self) -> StagedQuery:
+        return StagedQuery(self._catalyst, self._plan, self._view.leaves, self.schema)
+
+    @cached_property
+    def _written_of_halves(self) -> StagedQuery:
+        """The result with `FILE_HALVES` in place of the file, which tasks put together."""
         plan = self._view.plan
         for field in FILE_HALVES:
             plan = with_carried_column(self._catalyst, plan, field)
-        return PlannedOnce(self._catalyst, plan, self._view.leaves)
+        return StagedQuery(self._catalyst, plan, self._view.leaves, self.schema)
 
 
 class RowView:

@@ -1411,7 +1411,7 @@ VIEW_MUTANTS = (
     Mutant(
         "the columns of rows stand for other columns of a leaf",
         _DRIVER_PLAN,
-        (("if schema.names[: len(of_leaf)] == of_leaf.names:", "if schema:"),),
+        (("if rows.schema.names[: len(of_leaf)] != of_leaf.names:", "if not rows.schema:"),),
         shown_by=f"{_LEAVES}::test_columns_may_lack_and_may_be_further_ones_in_another_order[in the driver]",
     ),
     Mutant(

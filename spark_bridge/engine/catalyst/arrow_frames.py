@@ -94,14 +94,17 @@ def table_of_messages(messages: Iterable[bytes], schema: pa.Schema) -> pa.Table:
     return _table([batch for message in messages for batch in pa.ipc.open_stream(message)], schema)
 
 
-def write_stream(file: IO[bytes], table: pa.Table) -> None:
+def write_stream(file: IO[bytes], table: pa.Table, batch_rows: int | None = None) -> None:
     """Writes a table into a file as one stream that Spark reads whole, with a bounded size of its batches.
 
     Spark 3.5 takes a second batch without rows for the end: the rows behind it are lost.
+
+    Args:
+        batch_rows: number of rows of a batch at most; None for the bound of all batches.
     """
     with pa.ipc.new_stream(file, table.schema) as stream:
         for part in _parts(table):
-            for batch in part.to_batches(max_chunksize=_MAX_BATCH_ROWS):
+            for batch in part.to_batches(max_chunksize=batch_rows or _MAX_BATCH_ROWS):
                 if batch.num_rows:
                     stream.write_batch(batch)
     file.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -95,12 +96,15 @@ class LeafPlans:
         scan = self._execution_classes.RDDScanExec(rows.output(), rows.rdd(), "rows", unknown, self._scala.no_elements)
         return scan.execute()
 
-    def scan_columns(self, schema: pa.Schema, output: Any) -> tuple[Any, list[Expression] | None]:
+    def scan_columns(
+        self, schema: pa.Schema, output: Any, constants: Mapping[str, int]
+    ) -> tuple[Any, list[Expression] | None]:
         """The attributes of a scan of rows for a leaf, and the leaf's columns over them; None if these are the same.
 
         Args:
             schema: the columns of the rows.
             output: the attributes of the leaf (a Seq); one whose column the rows lack is null.
+            constants: columns that have the same value in all rows.
         """
         leaf = {each.name(): each for each in self._trees.items(output)}
         names = schema.names
@@ -109,10 +113,16 @@ class LeafPlans:
         fresh = self._schemas.attributes(schema)
         scanned = [leaf.get(name, each) for name, each in zip(names, fresh, strict=True)]
         columns = [
-            each if name in names else self._expressions.alias_as(self._expressions.null(each.dataType()), each)
+            each if name in names else self._expressions.alias_as(self._constant(constants.get(name), each), each)
             for name, each in leaf.items()
         ]
         return self._scala.seq(scanned), columns
+
+    def _constant(self, value: int | None, attribute: Expression) -> Expression:
+        kind = attribute.dataType()
+        if value is None:
+            return self._expressions.null(kind)
+        return self._expressions.cast(self._expressions.number(value), kind)
 
     def _leaf(self, output: Any, frame: DataFrame) -> Plan:
         rows = analysed(frame)

@@ -58,6 +58,10 @@ class PhysicalPlans:
     def project(self, expressions: Iterable[Expression], rows: PhysicalPlan) -> PhysicalPlan:
         return self.classes.ProjectExec(self._scala.seq(expressions), rows)
 
+    def union(self, plans: Iterable[PhysicalPlan]) -> PhysicalPlan:
+        """The rows of several plans with the same attributes."""
+        return self.classes.UnionExec(self._scala.seq(plans))
+
     def one_partition(self, rows: PhysicalPlan) -> PhysicalPlan:
         """The rows in one partition, without a shuffle."""
         return self.classes.CoalesceExec(1, rows)

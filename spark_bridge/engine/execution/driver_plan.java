@@ -5,11 +5,13 @@ import java.io.DataOutputStream;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.Properties;
+import java.util.StringTokenizer;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.Partition;
 import org.apache.spark.ShuffleDependency;
@@ -20,6 +22,7 @@ import org.apache.spark.TaskContext$;
 import org.apache.spark.TaskContextImpl;
 import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.memory.TaskMemoryManager;
+import org.apache.spark.rdd.MapPartitionsRDD;
 import org.apache.spark.rdd.ParallelCollectionPartition;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Dataset;
@@ -28,7 +31,10 @@ import org.apache.spark.sql.api.python.PythonSQLUtils;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.ProjectingInternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.catalyst.types.DataTypeUtils$;
+import org.apache.spark.sql.execution.RDDScanExec;
 import org.apache.spark.sql.execution.SQLExecution$;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.arrow.ArrowConverters$;
@@ -37,6 +43,8 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import py4j.Gateway;
+import scala.Function3;
 import scala.Option;
 import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
@@ -113,8 +121,8 @@ public final class DriverPlan {
     }
 
     /** A reader of Arrow files with these columns. */
-    public Reader reader(StructType columns) {
-        return new Reader(columns);
+    public Reader reader(StructType columns, int layout) {
+        return new Reader(columns, layout);
     }
 
     /** The plan with some of its leaves replaced. */
@@ -151,35 +159,40 @@ public final class DriverPlan {
         });
     }
 
+    /** Sets where the columns of a leaf are in rows of a layout; without it they are the first columns. */
+    public synchronized void order(int leaf, int layout, Seq ordinals) {
+        ((Leaf) leaves.get(leaf)).orders.put(Integer.valueOf(layout), ordinals);
+    }
+
     /**
-     * Puts the result in place of what the file has: Arrow streams, each after its length.
+     * Writes the result over held rows into a file: Arrow streams, each after its length.
      *
-     * @param rows for each leaf, an array of rows, or null for the rows of the file
-     * @param ordinals for each leaf, where its columns are in the rows; null if they are those of the rows
-     * @param count the number of all rows
+     * @param given the references of the rows of each leaf, with a space after each
      */
-    public synchronized void run(String file, List rows, List ordinals, int count) throws IOException {
+    public synchronized void run(Gateway gateway, String given, String file) throws IOException {
+        int count = 0;
+        StringTokenizer references = new StringTokenizer(given);
         for (int at = 0; at < leaves.size(); at++) {
             Leaf leaf = (Leaf) leaves.get(at);
-            leaf.rows = (InternalRow[]) rows.get(at);
-            leaf.ordinals = (Seq) ordinals.get(at);
-            if (leaf.rows == null) {
-                leaf.streamed = leaf.reader().stream(file);
-            }
+            leaf.rows = (Held) gateway.getObject(references.nextToken());
+            count += leaf.rows.rows.length;
         }
-        try {
-            runTask(count <= INTERPRETED_ROWS ? interpreted : compiled, file);
-        } finally {
-            for (int at = 0; at < leaves.size(); at++) {
-                Leaf leaf = (Leaf) leaves.get(at);
-                leaf.rows = null;
-                leaf.streamed = null;
-            }
+        runTask(count, file);
+    }
+
+    /** Puts the result over rows of the only leaf, which a file has, in place of these rows. */
+    public synchronized void stream(String file, int count) throws IOException {
+        Leaf leaf = (Leaf) leaves.get(0);
+        if (leaf.reader == null) {
+            leaf.reader = new Reader(leaf.columns, 0);
         }
+        leaf.streamed = leaf.reader.stream(file);
+        runTask(count, file);
     }
 
     /** Runs the plan in a task of this thread: with memory and locks of its own, which end with it. */
-    private void runTask(Properties properties, String file) throws IOException {
+    private void runTask(int count, String file) throws IOException {
+        Properties properties = count <= INTERPRETED_ROWS ? interpreted : compiled;
         SparkEnv spark = SparkEnv.get();
         long number = TASKS.getAndIncrement();
         TaskMemoryManager memory = new TaskMemoryManager(spark.memoryManager(), number);
@@ -197,6 +210,9 @@ public final class DriverPlan {
                 spark.blockManager().releaseAllLocksForTask(number);
                 memory.cleanUpAllAllocatedMemory();
                 TaskContext$.MODULE$.unset();
+                for (int at = 0; at < leaves.size(); at++) {
+                    ((Leaf) leaves.get(at)).forget();
+                }
             }
         }
     }
@@ -216,6 +232,32 @@ public final class DriverPlan {
         }
     }
 
+    /** The batches of an Arrow file, each in a partition. */
+    public RDD messages(String file, SparkContext context) {
+        scala.collection.immutable.List messages = PythonSQLUtils.readArrowStreamFromFile(file).toList();
+        return context.parallelize(messages, Math.max(1, messages.size()), (ClassTag) ClassTag$.MODULE$.apply(byte[].class));
+    }
+
+    /**
+     * The rows of Arrow batches, which tasks convert.
+     *
+     * <p>Rows with nested columns are in Spark's own format, see `Reader.stream`.
+     *
+     * @param messages the batches
+     * @param like the RDD of a DataFrame over other batches with these columns, whose function converts
+     */
+    public RDD converted(RDD messages, RDD like, StructType columns) throws Exception {
+        java.lang.reflect.Field function = MapPartitionsRDD.class.getDeclaredField("f");
+        function.setAccessible(true);
+        RDD rows = new MapPartitionsRDD(messages, (Function3) function.get(like), false, false, false,
+            (ClassTag) ClassTag$.MODULE$.apply(InternalRow.class), (ClassTag) ClassTag$.MODULE$.apply(byte[].class));
+        if (!hasNested(columns)) {
+            return rows;
+        }
+        Seq attributes = DataTypeUtils$.MODULE$.toAttributes(columns);
+        return new RDDScanExec(attributes, rows, "rows", new UnknownPartitioning(0), (Seq) Nil$.MODULE$).execute();
+    }
+
     private static boolean hasNested(StructType columns) {
         StructField[] fields = columns.fields();
         for (int at = 0; at < fields.length; at++) {
@@ -227,25 +269,38 @@ public final class DriverPlan {
         return false;
     }
 
+    /** Rows for the leaves of several plans. */
+    public static final class Held {
+        final InternalRow[] rows;
+        final int layout;
+
+        Held(InternalRow[] rows, int layout) {
+            this.rows = rows;
+            this.layout = layout;
+        }
+    }
+
     /** Reads rows of Arrow files. */
     public static final class Reader {
         private final StructType columns;
         private final UnsafeProjection copied;
         private final boolean hasNested;
+        private final int layout;
 
-        Reader(StructType columns) {
+        Reader(StructType columns, int layout) {
             this.columns = columns;
+            this.layout = layout;
             this.copied = UnsafeProjection.create(columns);
             this.hasNested = hasNested(columns);
         }
 
         /** All rows, in Spark's own format. */
-        public synchronized InternalRow[] rows(String file) {
+        public synchronized Held rows(String file) {
             List rows = new ArrayList();
             for (Iterator each = batches(file); each.hasNext();) {
                 rows.add(copied.apply((InternalRow) each.next()).copy());
             }
-            return (InternalRow[]) rows.toArray(new InternalRow[rows.size()]);
+            return new Held((InternalRow[]) rows.toArray(new InternalRow[rows.size()]), layout);
         }
 
         /**
@@ -279,25 +334,25 @@ public final class DriverPlan {
     /** A leaf of a plan: one partition with the rows of the run. */
     public static final class Leaf extends RDD {
         final StructType columns;
-        InternalRow[] rows;
-        Seq ordinals;
+        final Map orders = new HashMap();
+        Held rows;
         Iterator streamed;
-        private Reader reader;
+        Reader reader;
 
         Leaf(SparkContext context, StructType columns) {
             super(context, (Seq) Nil$.MODULE$, (ClassTag) ClassTag$.MODULE$.apply(InternalRow.class));
             this.columns = columns;
         }
 
-        Reader reader() {
-            if (reader == null) {
-                reader = new Reader(columns);
-            }
-            return reader;
+        void forget() {
+            rows = null;
+            streamed = null;
         }
 
         public Iterator compute(Partition split, TaskContext context) {
-            return rows == null ? streamed : new Given(rows, columns, ordinals);
+            return rows == null
+                ? streamed
+                : new Given(rows.rows, columns, (Seq) orders.get(Integer.valueOf(rows.layout)));
         }
 
         public Partition[] getPartitions() {

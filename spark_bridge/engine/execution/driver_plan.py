@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import IO, Any
 from weakref import WeakKeyDictionary
@@ -35,7 +36,6 @@ from state.tables.lance_layout import with_schema
 
 _SOURCE = Path(__file__).with_suffix(".java")
 _NULL = pa.field("__sw_null", pa.null())
-_OTHER_TYPES = object()
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +43,14 @@ class HeldRows:
     """Rows in the memory of the driver's JVM, converted from Arrow once for all plans that read them.
 
     Args:
-        rows: an array of Spark's internal rows, a Java object; behind the columns each has a null.
+        rows: Spark's internal rows, a Java object; behind the columns each has a null.
+        layout: the number of the columns and their order.
         schema: the columns, with the types as Spark has them.
         table: the same rows.
     """
 
     rows: Any
+    layout: int
     schema: pa.Schema
     table: pa.Table
 
@@ -56,9 +58,11 @@ class HeldRows:
 @dataclass(frozen=True)
 class _Reader:
     read: Any
+    layout: int
     schema: pa.Schema
 
 
+_layouts = count(1)
 _readers: WeakKeyDictionary[Any, dict[pa.Schema, _Reader]] = WeakKeyDictionary()
 
 
@@ -69,11 +73,12 @@ def held_rows(spark: SparkSession, table: pa.Table) -> HeldRows:
         struct = spark_schema(table.schema.append(_NULL))
         columns = spark._jsparkSession.parseDataType(struct.json())
         schema = arrow_schema(struct)
-        reader = readers[table.schema] = _Reader(java_plans(spark).reader(columns).rows, schema)
+        layout = next(_layouts)
+        reader = readers[table.schema] = _Reader(java_plans(spark).reader(columns, layout).rows, layout, schema)
     rows = with_schema(table.append_column(_NULL, pa.nulls(table.num_rows)), reader.schema)
     with _scratch() as (file, path):
         write_stream(file, rows)
-        return HeldRows(reader.read(path), reader.schema.remove(len(reader.schema) - 1), table)
+        return HeldRows(reader.read(path), reader.layout, reader.schema.remove(len(reader.schema) - 1), table)
 
 
 def java_plans(spark: SparkSession) -> Any:
@@ -100,17 +105,18 @@ class DriverPlan:
         rdds = [java.leaf(session.sparkContext(), each.schema()) for each in leaves]
         scans = [catalyst.physical.scan_of_one(each.output(), rdd) for each, rdd in zip(leaves, rdds, strict=True)]
         over_rows = java.over(plan, list(before), scans)
-        self._run: Any = None
+        self._made: Any = None
         prepared = catalyst.physical.prepared(over_rows)
         if not any(map(_needs_job, parts_of(catalyst.trees, prepared))):
-            made = java.of(prepared.execute(), rdds, struct, session)
-            self._run = None if made is None else made.run
-        self._ordinals: dict[tuple[int, pa.Schema], Any] = {}
+            self._made = java.of(prepared.execute(), rdds, struct, session)
+        self._has_types: dict[tuple[int, int], bool] = {}
+        gateway: Any = catalyst.spark.sparkContext._gateway
+        self._gateway = gateway.java_gateway_server.getGateway()
 
     @property
     def needs_job(self) -> bool:
         """Whether the plan has a shuffle or a process of Python, so that the driver's thread cannot run it."""
-        return self._run is None
+        return self._made is None
 
     def stream(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
         """The result over rows of the only leaf, which are read once; no operator may hold them.
@@ -122,38 +128,30 @@ class DriverPlan:
         [of_leaf] = self._schemas
         with _scratch() as (file, path):
             write_stream(file, _with_columns(rows, of_leaf))
-            self._run(path, [None], [None], rows.num_rows)
+            self._made.stream(path, rows.num_rows)
             return _result(file, schema)
 
     def table(self, rows: Sequence[HeldRows], schema: pa.Schema) -> pa.Table:
         """The result over rows of the leaves, in the order of the leaves.  Arguments as for `stream`."""
-        given = [self._given(number, each) for number, each in enumerate(rows)]
+        given = [self._of_leaf(number, each).rows for number, each in enumerate(rows)]
         with _scratch() as (file, path):
-            self._run(
-                path,
-                [each for each, _ in given],
-                [ordinals for _, ordinals in given],
-                sum(each.table.num_rows for each in rows),
-            )
+            self._made.run(self._gateway, " ".join(each._target_id for each in given), path)
             return _result(file, schema)
 
-    def _given(self, number: int, rows: HeldRows) -> tuple[Any, Any]:
-        """The rows as a Java object, and where the columns of the leaf are in them; None if these are its columns."""
-        if (number, rows.schema) not in self._ordinals:
-            self._ordinals[number, rows.schema] = self._ordinals_of(rows.schema, self._schemas[number])
-        ordinals = self._ordinals[number, rows.schema]
-        if ordinals is _OTHER_TYPES:
-            return held_rows(self._catalyst.spark, _with_columns(rows.table, self._schemas[number])).rows, None
-        return rows.rows, ordinals
-
-    def _ordinals_of(self, schema: pa.Schema, of_leaf: pa.Schema) -> Any:
-        types = dict(zip(schema.names, schema.types, strict=True))
-        if any(types.get(each.name, each.type) != each.type for each in of_leaf):
-            return _OTHER_TYPES
-        if schema.names[: len(of_leaf)] == of_leaf.names:
-            return None
-        at = {name: number for number, name in enumerate(schema.names)}
-        return self._catalyst.scala.seq(at.get(name, len(schema)) for name in of_leaf.names)
+    def _of_leaf(self, number: int, rows: HeldRows) -> HeldRows:
+        """The rows, or others that have the types of the leaf, in an order that the plan has received."""
+        key, of_leaf = (number, rows.layout), self._schemas[number]
+        if key not in self._has_types:
+            types = dict(zip(rows.schema.names, rows.schema.types, strict=True))
+            if rows.schema.names[: len(of_leaf)] != of_leaf.names:
+                at = {name: place for place, name in enumerate(rows.schema.names)}
+                ordinals = [at.get(name, len(rows.schema)) for name in of_leaf.names]
+                self._made.order(*key, self._catalyst.scala.seq(ordinals))
+            # Last: another thread may run the plan as soon as it finds the key.
+            self._has_types[key] = all(types.get(each.name, each.type) == each.type for each in of_leaf)
+        if self._has_types[key]:
+            return rows
+        return held_rows(self._catalyst.spark, _with_columns(rows.table, of_leaf))
 
 
 def run_job(catalyst: Catalyst, plan: PhysicalPlan, struct: Any, schema: pa.Schema) -> pa.Table:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, reduce
 from threading import RLock
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,23 +18,11 @@ from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, frame_of_rdd
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.trees import Plan, attribute_id
 from spark_bridge.engine.execution.driver_plan import HeldRows, held_rows
+from spark_bridge.engine.execution.task_rows import TaskRows, rows_of_table
 from state.tables.stored_rows import WEIGHT_FIELD
 
 FEW_BYTES = 2 << 20
 """Rows up to this size need no job, see `spark_bridge.engine.execution.driver_plan`."""
-
-
-@dataclass(frozen=True, eq=False)
-class TaskRows:
-    """Rows as Spark's tasks read them.
-
-    Args:
-        rdd: an RDD of Spark's internal rows, a Java object.
-        schema: their columns.
-    """
-
-    rdd: Any
-    schema: pa.Schema
 
 
 class LeafRows:
@@ -46,6 +34,7 @@ class LeafRows:
 
     Args:
         make: makes the DataFrame of the rows, if it is needed.
+        parts: makes the rows as Spark's tasks read them, if they are needed; None for the rows of the DataFrame.
     """
 
     def __init__(
@@ -53,32 +42,57 @@ class LeafRows:
         few: pa.Table | None,
         make: Callable[[], DataFrame],
         halved: LeafRows | None = None,
-        tasks: TaskRows | None = None,
+        parts: Callable[[], Sequence[TaskRows]] | None = None,
     ) -> None:
         self.few, self.halved = few, halved
-        self._make, self._lock = make, RLock()
+        self._make, self._make_parts, self._lock = make, parts, RLock()
         self._frame: DataFrame | None = None
         self._held: HeldRows | None = None
-        self._tasks = tasks
+        self._parts: Sequence[TaskRows] | None = None
 
     @classmethod
     def of_table(cls, spark: SparkSession, rows: pa.Table) -> LeafRows:
         """Rows of this process."""
-        return cls(rows if rows.nbytes <= FEW_BYTES else None, lambda: frame_of_table(spark, rows))
+        few = rows if rows.nbytes <= FEW_BYTES else None
+        return cls(few, lambda: frame_of_table(spark, rows), parts=lambda: [rows_of_table(spark, rows)])
 
     @classmethod
     def of_frame(cls, frame: DataFrame) -> LeafRows:
-        """Rows that Spark's tasks make."""
+        """Rows of a DataFrame, which Spark plans."""
         return cls(None, lambda: frame)
 
     @classmethod
-    def of_rdd(cls, spark: SparkSession, rdd: Any, schema: pa.Schema) -> LeafRows:
-        """Rows that Spark's tasks make.
+    def of_parts(cls, spark: SparkSession, make: Callable[[], Sequence[TaskRows]]) -> LeafRows:
+        """The rows of all parts, whose columns may differ.
 
         Args:
-            rdd: of Spark's internal rows, a Java object.
+            make: makes the parts, at least one, when they are needed.
         """
-        return cls(None, lambda: frame_of_rdd(spark, rdd, schema), tasks=TaskRows(rdd, schema))
+        parts = cache(make)
+        return cls(None, lambda: _frame_of(spark, parts()), parts=parts)
+
+    @classmethod
+    def together(cls, catalyst: Catalyst, rows: Sequence[LeafRows]) -> LeafRows:
+        """The rows of several, at least one; a column that some lack is null in their rows."""
+        few = [each.few for each in rows if each.few is not None]
+        if len(few) == len(rows):
+            return cls.of_table(catalyst.spark, pa.concat_tables(few, promote_options="default"))
+        return cls.of_parts(catalyst.spark, lambda: [part for each in rows for part in each.parts(catalyst)])
+
+    def with_constant(self, catalyst: Catalyst, column: pa.Field, value: int) -> LeafRows:
+        """The rows with a further column of integers, last, which has the same value in all rows."""
+        if self.few is not None:
+            values = pa.repeat(pa.scalar(value, column.type), self.few.num_rows)
+            return LeafRows.of_table(catalyst.spark, self.few.append_column(column, values))
+        constant = {column.name: value}
+        return LeafRows.of_parts(
+            catalyst.spark,
+            lambda: [replace(each, constants={**each.constants, **constant}) for each in self.parts(catalyst)],
+        )
+
+    def with_halved(self, halved: LeafRows | None) -> LeafRows:
+        """The rows of a leaf without few rows, and the same rows with `FILE_HALVES`."""
+        return LeafRows(None, self._make, halved, self._make_parts)
 
     @property
     def frame(self) -> DataFrame:
@@ -96,12 +110,15 @@ class LeafRows:
                 self._held = held_rows(spark, self.few)
             return self._held
 
-    def tasks(self, catalyst: Catalyst) -> TaskRows:
+    def parts(self, catalyst: Catalyst) -> Sequence[TaskRows]:
         """The rows as Spark's tasks read them, the same each time."""
         with self._lock:
-            if self._tasks is None:
-                self._tasks = TaskRows(catalyst.rows.rdd_of(self.frame), arrow_schema(self.frame.schema))
-            return self._tasks
+            if self._parts is None:
+                if self._make_parts is None:
+                    self._parts = [TaskRows(catalyst.rows.rdd_of(self.frame), arrow_schema(self.frame.schema))]
+                else:
+                    self._parts = self._make_parts()
+            return self._parts
 
     def parted(self, spark: SparkSession, column: str, time_us: int) -> tuple[LeafRows | None, LeafRows]:
         """The rows before a time, None if it is known that there are none, and the others.
@@ -152,3 +169,13 @@ def graft(catalyst: Catalyst, plan: Plan, sources: Mapping[int, str], rows: Leav
     output = plan.output()
     new = rows.get(sources[attribute_id(output.apply(0))])
     return plan if new is None else catalyst.rows.leaf(output, new.frame)
+
+
+def _frame_of(spark: SparkSession, parts: Sequence[TaskRows]) -> DataFrame:
+    frames = []
+    for part in parts:
+        frame = frame_of_rdd(spark, part.rdd, part.schema)
+        for name, value in part.constants.items():
+            frame = frame.withColumn(name, F.lit(value).cast("bigint"))
+        frames.append(frame)
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)

@@ -18,6 +18,7 @@ from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.trees import Expression, PhysicalPlan, Plan, attribute_id, parts_of, simple_name
 from spark_bridge.engine.execution.driver_plan import DriverPlan, java_plans, run_job
 from spark_bridge.engine.execution.leaves import LeafRows, Leaves, is_few
+from spark_bridge.engine.execution.task_rows import TaskRows
 
 OverPlan = Callable[[PhysicalPlan, int], PhysicalPlan]
 """(physical plan, number of tasks) -> the plan with further operators: with 1 task the plan has one partition."""
@@ -54,7 +55,7 @@ class PlannedOnce:
         self._scans = scans
         self._names = [leaves[each] for each in ids]
         self._leaves = [logical[each] for each in ids]
-        self._columns: dict[tuple[int, pa.Schema], tuple[Any, list[Expression] | None]] = {}
+        self._columns: dict[tuple[object, ...], tuple[Any, list[Expression] | None]] = {}
 
     @cached_property
     def _in_driver(self) -> DriverPlan | None:
@@ -92,10 +93,15 @@ class PlannedOnce:
 
     def rows(self, rows: Leaves, tasks: int = 1) -> LeafRows:
         """The result over an epoch's rows as rows of another plan.  Arguments as for `table`."""
-        if is_few(self._given(rows)) and self._in_driver is not None:
+        given = self._given(rows)
+        if is_few(given) and self._in_driver is not None:
             return LeafRows.of_table(self._catalyst.spark, self.table(rows, self._schema))
-        plan = self._catalyst.physical.prepared(self._over_rows(self._given(rows), tasks))
-        return LeafRows.of_rdd(self._catalyst.spark, plan.execute(), self._schema)
+
+        def parts() -> list[TaskRows]:
+            plan = self._catalyst.physical.prepared(self._over_rows(given, tasks))
+            return [TaskRows(plan.execute(), self._schema)]
+
+        return LeafRows.of_parts(self._catalyst.spark, parts)
 
     @cached_property
     def _schema(self) -> pa.Schema:
@@ -122,12 +128,16 @@ class PlannedOnce:
         return self._with_over(java_plans(self._catalyst.spark).over(plan, self._scans, scans), tasks)
 
     def _scan(self, number: int, rows: LeafRows) -> PhysicalPlan:
-        catalyst, given = self._catalyst, rows.tasks(self._catalyst)
-        if (number, given.schema) not in self._columns:
+        scans = [self._scan_part(number, each) for each in rows.parts(self._catalyst)]
+        return scans[0] if len(scans) == 1 else self._catalyst.physical.union(scans)
+
+    def _scan_part(self, number: int, rows: TaskRows) -> PhysicalPlan:
+        catalyst, key = self._catalyst, (number, rows.schema, *rows.constants.items())
+        if key not in self._columns:
             output = self._leaves[number].output()
-            self._columns[number, given.schema] = catalyst.rows.scan_columns(given.schema, output)
-        scanned, columns = self._columns[number, given.schema]
-        scan = catalyst.physical.scan(scanned, given.rdd)
+            self._columns[key] = catalyst.rows.scan_columns(rows.schema, output, rows.constants)
+        scanned, columns = self._columns[key]
+        scan = catalyst.physical.scan(scanned, rows.rdd)
         return scan if columns is None else catalyst.physical.project(columns, scan)
 
 

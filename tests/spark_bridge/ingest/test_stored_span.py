@@ -46,8 +46,8 @@ class Without:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Without())
 import pyarrow as pa
-read = pickle.load(open(sys.argv[1], "rb"))
-print(sum(batch.num_rows for batch in read([pa.record_batch({"id": [0, 1]})])))
+read, tasks = pickle.load(open(sys.argv[1], "rb"))
+print(sum(batch.num_rows for batch in read([pa.record_batch({"task": tasks})])))
 """
 
 
@@ -114,23 +114,14 @@ def test_rows_that_were_taken_for_few_and_are_many_are_read_by_tasks(
     assert rows.frame.count() == 8
 
 
-def test_a_worker_without_this_project_reads_a_span(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_without_this_project_reads_a_span(tmp_path: Path) -> None:
     one = span(tmp_path, FragmentRows(0, 0, 8), FragmentRows(1, 0, 8))
-
-    class Frames:
-        """Keeps the function of the tasks."""
-
-        def range(self, *_: object, **__: object) -> Frames:
-            return self
-
-        def mapInArrow(self, read: object, _: object) -> Frames:
-            (tmp_path / "read").write_bytes(cloudpickle.dumps(read))
-            return self
 
     shares = [dataset_frame._Scan([0], 0, 8), dataset_frame._Scan([1], 2, 3)]
     schema = pa.schema([("n", pa.int64()), FILE_FIELD])
     version, wanted = one.dataset.version, dataset_frame.WantedRows("t")
-    dataset_frame._frame(Frames(), one.location, version, shares, schema, wanted)
+    tasks = [dataset_frame._task(one.location, version, each, schema, wanted) for each in shares]
+    (tmp_path / "read").write_bytes(cloudpickle.dumps((dataset_frame._read_shares, tasks)))
     done = subprocess.run(
         [sys.executable, "-c", READ_ELSEWHERE, str(tmp_path / "read")], capture_output=True, text=True, check=False
     )

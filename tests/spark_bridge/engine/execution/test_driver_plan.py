@@ -134,7 +134,9 @@ def test_a_broadcast_is_read_as_in_a_task(local_spark: SparkSession) -> None:
     chain = catalyst.physical.scan_of_one(leaf.output(), rdd).execute().map(reading, jvm.scala.reflect.ClassTag.Any())
     made = java_plans(local_spark).of(chain, [rdd], leaf.schema(), session)
     with tempfile.NamedTemporaryFile() as file:
-        made.run(file.name, [held_rows(local_spark, rows(3)).rows], [None], 3)
+        gateway = cast(Any, local_spark.sparkContext._gateway).java_gateway_server.getGateway()
+        held = held_rows(local_spark, rows(3))
+        made.run(gateway, held.rows._target_id, file.name)
         found = table_of_messages(Messages().load_stream(file), SCHEMA)
     assert found.to_pylist() == rows(1).to_pylist() * 3
     assert local_spark.sparkContext._jsc.broadcast("another").value() == "another"

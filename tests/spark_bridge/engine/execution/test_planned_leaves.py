@@ -16,6 +16,7 @@ from spark_bridge.engine.execution import leaves
 from spark_bridge.engine.execution.leaves import LeafRows, Leaves
 from spark_bridge.engine.execution.planned_once import PlannedOnce
 from spark_bridge.operators.group.partial_aggregation import PartialAggregation
+from state.tables.stored_rows import WEIGHT_FIELD
 
 SCHEMA = pa.schema([("k", pa.string()), ("i", pa.int64()), ("x", pa.float64()), ("many", pa.list_(pa.string()))])
 ALL = "(SELECT * FROM one UNION ALL SELECT * FROM two UNION ALL SELECT * FROM three)"
@@ -105,14 +106,30 @@ def test_it_gives_the_rows_of_spark_each_time(local_spark: SparkSession, query: 
         assert bag(made.over(given, tasks=3)) == expected
 
 
-def test_few_rows_need_no_planning(local_spark: SparkSession) -> None:
-    made = Made(local_spark, QUERIES["an aggregation"])
+def test_no_query_is_planned_again(local_spark: SparkSession, way: str) -> None:
+    first, second = Made(local_spark, QUERIES["a filter of a union"]), Made(local_spark, QUERIES["an aggregation"])
     given = {"one": rows(40), "two": rows(30, 20)}
-    made.over(given)
+
+    def run() -> None:
+        between = first.query.rows(first.leaves(given), 2).with_constant(first.catalyst, WEIGHT_FIELD, 1)
+        second.query.table({"one": LeafRows.together(first.catalyst, [between, between])}, second.schema, 3)
+
+    run()
     before = executions(local_spark)
     for _ in range(3):
-        made.over(given)
+        run()
     assert executions(local_spark) == before + 1
+
+
+def test_parts_have_their_own_columns_and_constants(local_spark: SparkSession, way: str) -> None:
+    made = Made(local_spark, "SELECT k, i, x IS NULL AS none FROM one")
+    one = LeafRows.of_table(local_spark, rows(4).select(["k", "x"])).with_constant(made.catalyst, SCHEMA.field("i"), -7)
+    two = LeafRows.of_table(local_spark, rows(3).select(["i", "k"]))
+    found = made.query.table({"one": LeafRows.together(made.catalyst, [one, two])}, made.schema)
+    keys = rows(4).column("k").to_pylist()
+    expected = [[key, -7, False] for key in keys]
+    expected += [[key, i, True] for key, i in zip(keys, rows(3).column("i").to_pylist(), strict=False)]
+    assert sorted(map(str, ([*row.values()] for row in found.to_pylist()))) == sorted(map(str, expected))
 
 
 def test_columns_may_lack_and_may_be_further_ones_in_another_order(local_spark: SparkSession, way: str) -> None:
