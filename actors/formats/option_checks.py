@@ -8,14 +8,19 @@ from collections.abc import Sequence
 from state.errors import SettingsError
 
 
-def require_character(option: str, value: object) -> str:
+def require_character(option: str, value: object, also: str = "") -> str:
     """A single printable ASCII character, or a tab.
+
+    Args:
+        also: other characters that are allowed.
 
     Raises:
         SettingsError: the value is something else.
     """
     if not isinstance(value, str) or len(value) != 1:
         raise SettingsError(f"{option}={value!r}): give exactly one character")
+    if value in also:
+        return value
     if not value.isascii() or not (value.isprintable() or value == "\t"):
         raise SettingsError(f"{option}={value!r}): give a printable ASCII character, or a tab")
     return value

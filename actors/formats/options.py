@@ -8,6 +8,10 @@ from actors.formats.option_checks import require_character, require_different, r
 from actors.formats.time_format import TimeFormat
 from state.errors import SettingsError
 
+CONTROLS = "".join(map(chr, [*range(1, 9), *range(0x1C, 0x20)]))
+"""Delimiters that Hive and mainframes write between fields."""
+_OF_THOUSANDS = "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}\N{THIN SPACE}\N{RIGHT SINGLE QUOTATION MARK}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parquet:
@@ -76,7 +80,7 @@ class Csv:
         characters = {name: getattr(self, name) for name in ("delimiter", "quote", "escape", "comment")}
         for name, character in characters.items():
             if character is not None or name == "delimiter":
-                require_character(f"Csv({name}", character)
+                require_character(f"Csv({name}", character, CONTROLS if name == "delimiter" else "")
         require_different("Csv", **characters)
         if self.escape is not None and self.quote is None:
             raise SettingsError("Csv(escape) is for quoted fields: give a quote, too")
@@ -97,7 +101,7 @@ class Csv:
             raise SettingsError(f"Csv(true_values, false_values): {min(twice)!r} is in both: remove it from one")
         require_character("Csv(decimal", self.decimal)
         if self.thousands is not None:
-            require_character("Csv(thousands", self.thousands)
+            require_character("Csv(thousands", self.thousands, _OF_THOUSANDS)
         require_different("Csv", decimal=self.decimal, thousands=self.thousands)
         for name, character in (("decimal", self.decimal), ("thousands", self.thousands)):
             if character is not None and (character.isalnum() or character in "+-"):

@@ -128,9 +128,29 @@ CSV_CASES = (
         "comments, not declared",
         "# made by x\nid,n\n1,2\n",
         (
-            "`# made by x` string",
-            "bad: CSV parse error: Expected 1 columns, got 2: id,n",
-            "bad: CSV parse error: Expected 1 columns, got 2: 1,2",
+            'refused: CSV parse error: Expected 1 columns, got 2: id,n; for lines that begin with "#" and are not rows, '
+            'declare Csv(comment="#")',
+        ),
+    ),
+    _csv(
+        "a delimiter at the end of each row",
+        "id,n\n1,2,\n3,4,\n",
+        (
+            "refused: CSV parse error: Expected 2 columns, got 3: 1,2,; the line ends with a delimiter, and the header does "
+            "not: correct one of them",
+        ),
+    ),
+    _csv(
+        "fields between control characters",
+        "id\x01n\n1\x01a,b\n",
+        ("id bigint, n string", '[1, "a,b"]'),
+        Csv(delimiter="\x01"),
+    ),
+    _csv(
+        "a header of another encoding",
+        "id,größe\n1,2\n".encode("cp1252"),
+        (
+            'refused: its first line is not UTF-8 at byte 5; for a file of another encoding, declare Csv(encoding="...")',
         ),
     ),
     _csv(
@@ -421,7 +441,7 @@ JSON_CASES = (
         '5\n{"id": 2}\n',
         (
             "id bigint",
-            "bad: JSON parse error: Column() changed from object to number; declare the column as a string for the JSON text of its values",
+            "bad: it is a number, not an object",
             "[2]",
         ),
         schema="id bigint",
@@ -481,6 +501,12 @@ JSON_CASES = (
         ("record string", '["{\\"a\\": 1.10}"]', '["{\\"b\\": [1,  2]}"]'),
         Json(raw="record"),
         schema="record string",
+    ),
+    _json(
+        "fields of structs in other case",
+        '{"s": {"ID": 1}}\n{"s": {"ID": 2}}\n',
+        ("s struct<id:bigint>", "[{id: 1}]", "[{id: 2}]"),
+        schema="s struct<id: bigint>",
     ),
     _json("names in other case", '{"ID": 1}\n', ("id bigint", "[1]"), schema="id bigint"),
     _json(

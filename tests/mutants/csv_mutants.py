@@ -13,6 +13,18 @@ _FAULTS = "tests/actors/formats/test_csv_records.py::test_faults_end_with_their_
 
 CSV_MUTANTS = (
     Mutant(
+        "bytes that are not text name columns",
+        _READER,
+        (("        if self._format.header and not self._is_old:\n", "        if False:\n"),),
+        shown_by=f"{_HABITS}::test_bytes_that_are_not_text_name_no_column",
+    ),
+    Mutant(
+        "a file of CSV without a record shows a schema",
+        _READER,
+        (("            self._require_a_record(first_block, parser, found.values())\n", ""),),
+        shown_by=f"{_HABITS}::test_a_file_whose_records_have_other_numbers_of_fields_shows_no_schema",
+    ),
+    Mutant(
         "each bad line of CSV is searched alone",
         "actors/formats/text/rows.py",
         (("    reasons = parser.faults(texts)\n", "    reasons: dict[int, str] = {}\n"),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,7 @@ _HEADER_BYTES = 64 * 1024
 _ROW = re.compile(r"Row #(\d+): ")
 _COLUMN = re.compile(r"In CSV column #(\d+): ")
 _FIELDS = re.compile(r"Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 # Excel reads the delimiter from such a first line.
 _DELIMITER_LINE = re.compile(rb'"?sep=(.)"?\s*\Z', re.IGNORECASE)
@@ -87,13 +88,26 @@ class CsvReader(RecordReader):
         first_block = next(large_blocks(content, parser, 8 * MIB, self._limits), memoryview(b""))
         try:
             found = parser.types(first_block, unique)
+            self._require_a_record(first_block, parser, found.values())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            reason = parser.reason(error)
+            reason = parser.reason(error) + _preamble_remedy(names)
         else:
             schema = suggested_schema(pa.schema([found[name] for name in unique]))
             is_doubtful = self._format.header and looks_like_values(names, schema, types)
             return schema.with_metadata({DOUBTFUL_HEADER: b"true"}) if is_doubtful else schema
         raise UnreadableFile(reason)
+
+    @staticmethod
+    def _require_a_record(block: Text, parser: _Parser, fields: Iterable[pa.Field]) -> None:
+        """Refuses a file without one record of as many fields as the header has: its schema would be of a foreign file.
+
+        Raises:
+            pa.ArrowInvalid: the error of the first record.
+        """
+        if all(kinds.is_null(field.type) for field in fields):
+            first = block[: parser.first_end(block) or len(block)]
+            if parser.is_row(bytes(first)):
+                parser.require_fields(block)
 
     def _open(self, request: ReadRequest) -> OpenedText | None:
         schema = request.schema
@@ -207,6 +221,8 @@ class CsvReader(RecordReader):
             position = behind
 
     def _fields(self, record: bytes) -> list[str]:
+        if self._format.header and not self._is_old:
+            self._require_text(record)
         line = bytes(self._records.plain(record)).decode("utf-8", "replace").replace("\0", "")
         if not line.strip("\r\n") and record.strip(_LINE_ENDS):
             raise UnreadableFile("the first line cannot be read: a quoted field is not closed")
@@ -216,6 +232,21 @@ class CsvReader(RecordReader):
         except csv.Error as error:
             reason = f"the first line cannot be read: {one_line(error)}"
         raise UnreadableFile(reason)
+
+    def _require_text(self, header: bytes) -> None:
+        """Refuses a header that is not text: its bytes would be names of columns for ever."""
+        if _CONTROL.search(header.replace(self._format.delimiter.encode(), b"")):
+            raise UnreadableFile("its first line has control characters: it is not CSV; leave it out with pattern=...")
+        try:
+            header.decode()
+        except UnicodeDecodeError as error:
+            position = error.start
+        else:
+            return
+        raise UnreadableFile(
+            f"its first line is not UTF-8 at byte {position}; for a file of another encoding, declare "
+            'Csv(encoding="...")'
+        )
 
 
 class _Parser:
@@ -271,6 +302,16 @@ class _Parser:
         if _is_blank(plain):
             return {name: pa.field(name, pa.null()) for name in names}
         return dict(self._types.of_text(plain, self._names, names, skips=True))
+
+    def require_fields(self, text: Text) -> None:
+        """Refuses records of which each has another number of fields than the file has columns.
+
+        Raises:
+            pa.ArrowInvalid: the error of the first one.
+        """
+        plain = self._records.plain(text)
+        if not _is_blank(plain) and not self._types.count(plain, self._names):
+            self._types.of_text(plain, self._names, self._names[:1], skips=False)
 
     def parse(self, text: Text) -> pa.Table:
         assert self._schema is not None and self._values is not None
@@ -349,10 +390,19 @@ class _Parser:
             ]
             if others:
                 return f"{reason}; for fields between {others[0]!r}, declare Csv(delimiter={others[0]!r})"
+        if fields and int(fields[2]) == int(fields[1]) + 1 and fields[3].rstrip().endswith(self._format.delimiter):
+            return f"{reason}; the line ends with a delimiter, and the header does not: correct one of them"
         return lost_digits(reason)
 
     def _name(self, index: int) -> str:
         return self._names[index] if index < len(self._names) else f"number {index + 1}"
+
+
+def _preamble_remedy(names: Sequence[str]) -> str:
+    """The option for a file whose first line may not be its header."""
+    if names[0].startswith("#"):
+        return '; for lines that begin with "#" and are not rows, declare Csv(comment="#")'
+    return "; for lines before the header, declare Csv(skip_rows=...)" if len(names) == 1 else ""
 
 
 def _reason_of(fault: QuoteFault, format: Csv) -> str:

@@ -83,6 +83,12 @@ class CsvTypes:
         table = read_text(text, names, parse_options(self._format, **skip), options)
         return {name: pa.field(name, self._type(column)) for name, column in zip(wanted, table.columns, strict=True)}
 
+    def count(self, text: Text, names: Sequence[str]) -> int:
+        """The number of records with as many fields as there are names."""
+        parsing = parse_options(self._format, invalid_row_handler=lambda row: "skip")
+        options = convert_options(self._format, False, include_columns=list(names[:1]))
+        return int(read_text(text, names, parsing, options).num_rows)
+
     def of_word(self, word: str) -> pa.DataType:
         """The type that a single text suggests."""
         return self._type(pa.chunked_array([[word.encode()]]))

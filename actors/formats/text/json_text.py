@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 
 import pyarrow as pa
 import pyarrow.json as arrow_json
@@ -12,6 +13,8 @@ from actors.formats.text.lines import Text, require_utf8
 from actors.settings import ReadLimits
 
 # Of a dictionary with one key, a list, an element, a value with its place in a dictionary, and half a text.
+_NO_OBJECT = re.compile(r"^JSON parse error: Column\(\) changed from object to (\w+)$")
+_KINDS = {"number": "a number", "string": "a text", "array": "a list", "boolean": "a truth value"}
 _BEFORE_VALUES = b" \t\r\n" + codecs.BOM_UTF8
 _MOST_BYTES_A_BYTE = 188
 _BYTES_OF_VALUES = {b"{": 184, b"[": 64, b",": 40, b":": 64, b'"': 25}
@@ -62,4 +65,5 @@ def reason_of(error: Exception) -> str:
     """The reason of an error of `parsed`, without Arrow's own row numbers and its full stop."""
     if isinstance(error, UnreadableFile):
         return error.reason
-    return one_line(error).partition(" in row ")[0].removesuffix(".")
+    reason = one_line(error).partition(" in row ")[0].removesuffix(".")
+    return _NO_OBJECT.sub(lambda found: f"it is {_KINDS.get(found[1], found[1])}, not an object", reason)

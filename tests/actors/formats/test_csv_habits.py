@@ -437,3 +437,51 @@ def test_each_line_of_a_wide_file_is_counted_at_most_once(tmp_path: Path, monkey
     schema = pa.schema([(name, pa.int64()) for name in names])
     pieces = list(CsvReader(Csv(), limits).read(open_written(tmp_path, content.encode()), schema))
     assert sum(piece.num_rows for piece in pieces) == 50
+
+
+@pytest.mark.parametrize("content", ["a,b\n1,2,\n3,4,\n", "a,b\n1\n", "a\n,\n"])
+def test_a_file_whose_records_have_other_numbers_of_fields_shows_no_schema(content: str, tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile, match=r"^CSV parse error: Expected \d columns, got \d"):
+        _types(content, Csv(), tmp_path)
+    for good in ("a,b\n", "a,b\n\n", "a,b\n,\n", "a,b\n1,2,\n,\n"):
+        assert _types(good, Csv(), tmp_path) == ["null", "null"]
+
+
+def test_a_delimiter_that_only_the_rows_have_is_named(tmp_path: Path) -> None:
+    rows, bad = _read("id,t\n1,x,\n2,y\n3,z,z\n", Csv(), _ID_T, tmp_path)
+    assert rows == [{"id": 2, "t": "y"}]
+    assert ["the line ends with a delimiter" in reason for _, _, reason in bad] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("header", "reason"),
+    [
+        (b"id,gr\xf6\xdfe", r'not UTF-8 at byte 5; .* Csv\(encoding="..."\)'),
+        (b"id,x\0y", "control characters: it is not CSV"),
+        (b"\x9c\x02K\x01", "control characters: it is not CSV"),
+    ],
+)
+def test_bytes_that_are_not_text_name_no_column(header: bytes, reason: str, tmp_path: Path) -> None:
+    file = open_written(tmp_path, header + b"\n1,2\n")
+    with pytest.raises(UnreadableFile, match=f"its first line (is|has) {reason}"):
+        CsvReader(Csv()).infer_schema(file)
+    with pytest.raises(UnreadableFile, match=f"its first line (is|has) {reason}"):
+        list(CsvReader(Csv()).read(file, _ID_T))
+    rows, bad = _read(header + b"\n", Csv(header=False), _ID_T, tmp_path)
+    assert len(rows) + len(bad) == 1, "the bytes are a record"
+
+
+def test_a_control_character_is_a_delimiter_as_hive_writes_it(tmp_path: Path) -> None:
+    assert _read("id\x01t\n1\x01x,y\n", Csv(delimiter="\x01"), _ID_T, tmp_path) == ([{"id": 1, "t": "x,y"}], [])
+    for delimiter in ("\0", "\n", "\r", "\x7f", "é"):
+        with pytest.raises(SettingsError, match="delimiter"):
+            Csv(delimiter=delimiter)
+
+
+@pytest.mark.parametrize("thousands", ["\N{NO-BREAK SPACE}", "\N{NARROW NO-BREAK SPACE}", "’", " ", "."])
+def test_the_separators_of_spreadsheets_are_thousands(thousands: str, tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("t", pa.float64())])
+    format = Csv(delimiter=";", decimal=",", thousands=thousands)
+    content = f"id;t\n1{thousands}234;-1{thousands}234{thousands}567,5\n"
+    assert _read(content, format, schema, tmp_path) == ([{"id": 1234, "t": -1234567.5}], [])
+    assert _types(content, format, tmp_path) == ["int64", "double"]
