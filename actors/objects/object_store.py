@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from actors.objects.web_client import WebClient
 
 _RETRY_WITHIN_S = 30.0
+RETRY_FOR_A_USER_S = 10.0
+"""As `retry_within_s`, for a command whose user waits for the answer."""
 
 
 class ObjectStore:
@@ -40,7 +42,9 @@ class ObjectStore:
 
     Args:
         concurrency: number of ranges that are asked for side by side.
-        max_attempts: attempts of one request, within 30 s, before the store counts as unavailable.
+        max_attempts: attempts of one request before the store counts as unavailable.
+        retry_within_s: no attempt begins later than this after the first, in seconds.  An attempt without an answer
+            takes 10 s.
         cache: ranges that were read before; None without a cache.
     """
 
@@ -51,12 +55,14 @@ class ObjectStore:
         requests: RequestSettings = RequestSettings(),
         concurrency: int = 8,
         max_attempts: int = 5,
+        retry_within_s: float = _RETRY_WITHIN_S,
         cache: RangeCache | None = None,
     ) -> None:
         self.location = location
         self._requests, self._cache = requests, cache
         self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="get")
         self._max_attempts, self._concurrency = max_attempts, concurrency
+        self._retry_within_s = retry_within_s
         self._lock = threading.Lock()
         self._opened: Any = None
 
@@ -119,8 +125,11 @@ class ObjectStore:
             exact_time: whether its time must be that of listings, too; then it is a listing of one name in any case.
 
         Raises:
+            UnreadableFile: the path is not UTF-8, so that no listing has it.
             AccessDeniedError, StorageUnavailableError: as `check`.
         """
+        if not path.isascii() and not _is_text(path):
+            raise UnreadableFile("its name is not UTF-8: rename it")
         if self.location.is_local:
             page = ask_store(partial(find_file, self.location.path, path), self.location, path)
             return None if page is None else _version_in(page, source, path)
@@ -205,7 +214,7 @@ class ObjectStore:
             return self._opened
 
     def _connect(self) -> Any:
-        return object_client(self.location, max_attempts=self._max_attempts, retry_within_s=_RETRY_WITHIN_S)
+        return object_client(self.location, max_attempts=self._max_attempts, retry_within_s=self._retry_within_s)
 
 
 def _version_in(page: ListingPage, source: str, path: str) -> FileVersion | None:
@@ -217,3 +226,12 @@ def _version_in(page: ListingPage, source: str, path: str) -> FileVersion | None
 
 def _version(source: str, path: str, etag: str, size: int, modified: datetime) -> FileVersion:
     return FileVersion(source, path, version_fingerprint(etag, size, modified), etag, size, modified)
+
+
+def _is_text(path: str) -> bool:
+    """False for a name of a local file that Python decoded with surrogates."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -23,6 +23,16 @@ from state.objects.store_faults import FailedRequest, StoreFault
 
 Result = TypeVar("Result")
 
+_OF_S3 = (
+    "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, or give "
+    'storage_options={"access_key_id": ..., "secret_access_key": ...}; for a public bucket, AWS_SKIP_SIGNATURE=true or '
+    '{"skip_signature": "true"}'
+)
+_CREDENTIALS = {
+    "gs": 'set GOOGLE_APPLICATION_CREDENTIALS in the environment, or give storage_options={"service_account": "FILE"}',
+    "az": "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY in the environment, or give "
+    'storage_options={"account_name": ..., "account_key": ...}',
+}
 INVALID_NAME = "its name has control characters, or a part that is empty, . or ..; rename it"
 NO_RANGED_READS = (
     "its store lacks ranged reads (Range): it answers a request for a part of the object with the whole object; use a "
@@ -79,10 +89,7 @@ def translated(error: Exception, location: Location, path: str | None = None) ->
     if failed.has(StoreFault.CHANGED):
         return ObjectChanged(f"{place} has changed since it was listed")
     if failed.has(StoreFault.NO_CREDENTIALS):
-        return AccessDeniedError(
-            f"{place}: no credentials were found; give storage_options (access_key_id, secret_access_key), set them in "
-            "the environment, or give skip_signature='true' for a public bucket"
-        )
+        return AccessDeniedError(f"{place}: no credentials were found; {_CREDENTIALS.get(location.scheme, _OF_S3)}")
     if failed.has(StoreFault.NO_BUCKET) or failed.has(StoreFault.NO_DIRECTORY):
         return bucket_not_found(location)
     if failed.has(StoreFault.NOT_FOUND):
@@ -103,6 +110,11 @@ def translated(error: Exception, location: Location, path: str | None = None) ->
 
 def bucket_not_found(location: Location) -> BucketNotFoundError:
     """The error for a missing bucket or directory."""
+    if location.is_local and location.path.is_file():
+        file = location.path
+        return BucketNotFoundError(
+            f"{location}: it is a file; give its directory {file.parent}, and pattern={file.name!r}"
+        )
     if location.is_local:
         return BucketNotFoundError(f"{location}: there is no such directory; create it or correct the path")
     return BucketNotFoundError(f"{location}: there is no such bucket; create it or correct the URL")

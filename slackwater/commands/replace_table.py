@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.json
-import pyarrow.parquet as pq
 
 from actors.file_errors import UnreadableFile
-from actors.formats.options import Csv
-from actors.formats.registry import reader_for
+from actors.formats.options import Avro, Csv, Json, Orc, Parquet
+from actors.formats.registry import Format, reader_for
 from actors.objects.object_store import ObjectStore
 from slackwater.tables.static_table import StaticTable, table_location
 from slackwater.tables.table_rows import table_rows
-from state.errors import NotFoundError, UsageError
+from state.errors import SlackwaterError, UsageError
 from state.location import Location
+
+_FORMATS: Mapping[str, Format] = {
+    ".parquet": Parquet(),
+    ".csv": Csv(),
+    ".json": Json(),
+    ".jsonl": Json(),
+    ".avro": Avro(),
+    ".orc": Orc(),
+}
 
 
 def replace_table(root: Location, name: str, file: Path) -> int:
@@ -23,7 +31,7 @@ def replace_table(root: Location, name: str, file: Path) -> int:
 
     Args:
         root: the root of a pipeline.
-        file: with the columns of the table, in a file called `.parquet`, `.csv`, `.json` or `.jsonl`.
+        file: a file with the columns of the table; its suffix names its format.
 
     Returns:
         The number of rows.
@@ -40,21 +48,17 @@ def replace_table(root: Location, name: str, file: Path) -> int:
 
 
 def _read(file: Path, schema: pa.Schema) -> pa.Table:
-    """The rows of a file; text is read in the types of the table."""
+    """The rows of a file, as a source reads them; a column that the table lacks has no values."""
+    format = _FORMATS.get(file.suffix)
+    if format is None:
+        raise UsageError(f"{file}: the name of the file must end with one of {', '.join(_FORMATS)}")
     try:
-        if file.suffix == ".parquet":
-            return pq.read_table(file)
-        if file.suffix == ".csv":
-            return _read_csv(file, schema)
-        if file.suffix in (".json", ".jsonl"):
-            return pa.json.read_json(file, parse_options=pa.json.ParseOptions(explicit_schema=schema))
-    except (OSError, pa.ArrowException, NotFoundError, UnreadableFile) as error:
+        return _rows(file, format, schema)
+    except (SlackwaterError, OSError, pa.ArrowException) as error:
         raise UsageError(f"{file} cannot be read: {getattr(error, 'reason', error)}") from None
-    raise UsageError(f"{file}: the name of the file must end with .parquet, .csv, .json or .jsonl")
 
 
-def _read_csv(file: Path, schema: pa.Schema) -> pa.Table:
-    """The rows of a CSV file, as a source reads them; a column that the table lacks has no values."""
+def _rows(file: Path, format: Format, schema: pa.Schema) -> pa.Table:
     store = ObjectStore(Location(str(file.parent.resolve())))
     found = store.find(file.stem, file.name)
     if found is None:
@@ -62,11 +66,12 @@ def _read_csv(file: Path, schema: pa.Schema) -> pa.Table:
     parts = [schema.empty_table()]
     missing: tuple[str, ...] = ()
     others: tuple[pa.Field, ...] = ()
-    for rows in reader_for(Csv()).read(store.open(found), schema):
+    for rows in reader_for(format).read(store.open(found), schema):
         if rows.bad:
             raise UnreadableFile(f"row {rows.bad[0].row + 1}: {rows.bad[0].reason}")
         parts.append(rows.table)
-        missing, others = rows.missing, rows.others
+        # A record of JSON may leave out a field without a value.
+        missing, others = () if isinstance(format, Json) else rows.missing, rows.others
     table = pa.concat_tables(parts).drop_columns(list(missing))
     for column in others:
         table = table.append_column(column.name, pa.nulls(len(table)))

@@ -11,6 +11,24 @@ _SHOWN = "tests/slackwater/plugins/after_commit/test_file_work.py"
 
 FILE_MUTANTS = (
     Mutant(
+        "doctor judges a source by the rules of a new one",
+        "slackwater/plugins/doctor/access.py",
+        (("        source, names = self._as_recorded(), 0\n", "        source, names = self._source, 0\n"),),
+        shown_by="tests/slackwater/plugins/doctor/test_doctor.py::test_a_source_is_judged_by_the_rules_that_its_root_has_recorded",
+    ),
+    Mutant(
+        "init reads the programs beside the files",
+        "slackwater/planning/samples/found_format.py",
+        (("    if suffix in _NO_DATA:\n", "    if False:\n"),),
+        shown_by="tests/slackwater/cli/test_init.py::test_programs_beside_the_files_are_left_out",
+    ),
+    Mutant(
+        "a name that is not text is a store that cannot be reached",
+        "actors/objects/object_store.py",
+        (("        if not path.isascii() and not _is_text(path):\n", "        if False:\n"),),
+        shown_by="tests/slackwater/tables/test_static_table.py::test_a_name_that_is_not_text_is_named",
+    ),
+    Mutant(
         "a weak etag names one content",
         "slackwater/reading/tables/same_content.py",
         (('return f"etag {etag}" if is_strong(etag) else None', 'return f"etag {etag}"'),),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -21,10 +22,12 @@ if TYPE_CHECKING:
     from slackwater.pipeline import Pipeline
     from slackwater.plugins.doctor.finding import Finding
 
+_OF_A_PIPELINE = re.compile(r"\.py:\w+$")
+
 
 @command()
 def doctor(
-    root: Annotated[str | None, typer.Argument(help="a root to check; by default the root of --app")] = None,
+    root: Annotated[str | None, typer.Argument(help="a root, or APP.py:PIPELINE as by --app")] = None,
     target: Annotated[
         str | None,
         typer.Option("--app", metavar="APP:PIPELINE", help="a pipeline; its sources and its root are checked"),
@@ -39,6 +42,8 @@ def doctor(
     sources of --app.  It writes one object into the root and deletes it.
     """
     options = storage_options(option)
+    if root is not None and target is None and _OF_A_PIPELINE.search(root):
+        root, target = None, root
     from actors.telemetry.logging import configure
     from slackwater.plugins.doctor.examination import checks_for, examine
     from slackwater.plugins.doctor.finding import State

@@ -21,12 +21,17 @@ _WITH_COMMA = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+")
 _MOST_ROWS = 1_000
 
 
-def csv_format(sample: Sample) -> Csv | None:
+def csv_format(sample: Sample) -> Csv | str | None:
     """The options that suit a CSV file; None if the sample decides nothing, or DuckDB is not installed.
+
+    A text means that the encoding is not known.
 
     The options that equal a default of `Csv` have it.
     """
-    encoding, text = _decoded(sample)
+    decoded = _decoded(sample)
+    if decoded is None:
+        return "its text is neither UTF-8 nor cp1252: declare the encoding of the program that wrote it, encoding=..."
+    encoding, text = decoded
     if not sample.is_whole:
         text = text[: text.rfind("\n") + 1]
     found = _sniffed(text)
@@ -41,8 +46,8 @@ def csv_format(sample: Sample) -> Csv | None:
     return _with_decimal_comma(format, text)
 
 
-def _decoded(sample: Sample) -> tuple[str, str]:
-    """The encoding of the file, and its text."""
+def _decoded(sample: Sample) -> tuple[str, str] | None:
+    """The encoding of the file, and its text; None for another encoding."""
     encoding, head = wide_encoding(sample.head) or "utf-8", sample.head
     try:
         text = head.decode(encoding)
@@ -50,9 +55,16 @@ def _decoded(sample: Sample) -> tuple[str, str]:
         # The last character of a sample may be cut.
         is_cut = not sample.is_whole and error.start >= len(head) - 4
         if not is_cut:
-            return "cp1252", head.decode("cp1252", "replace")
+            return _of_windows(head)
         text = head[: error.start].decode(encoding)
     return encoding, text.lstrip("\ufeff")
+
+
+def _of_windows(head: bytes) -> tuple[str, str] | None:
+    try:
+        return "cp1252", head.decode("cp1252")
+    except UnicodeDecodeError:
+        return None
 
 
 def _sniffed(text: str) -> dict[str, Any] | None:

@@ -15,11 +15,15 @@ from state.visible import visible_json
 
 _BINARY: dict[str, BuiltIn] = {"Parquet": Parquet(), "Avro": Avro(), "ORC": Orc()}
 _TEXT_NAMES = (".txt", ".log")
+_NO_DATA = (".py", ".pyc", ".ipynb", ".sh", ".sql", ".md", ".rst", ".toml", ".yaml", ".yml", ".ini", ".cfg", ".lock")
 _COMPRESSIONS = (".gz", ".zst", ".bz2", ".lz4", ".xz")
 
 
 def found_format(sample: Sample) -> BuiltIn | str:
     """The format that suits a file, or the reason why no built-in one does."""
+    suffix = PurePosixPath(sample.path).suffix.lower()
+    if suffix in _NO_DATA:
+        return f"{suffix} is the suffix of a program or a text about the files"
     binary = binary_format(sample.head)
     if binary is not None and binary.name in _BINARY:
         return _BINARY[binary.name]
@@ -33,6 +37,8 @@ def found_format(sample: Sample) -> BuiltIn | str:
     names = [suffix.lower() for suffix in PurePosixPath(sample.path).suffixes]
     is_text = next((name for name in reversed(names) if name not in _COMPRESSIONS), "") in _TEXT_NAMES
     csv = csv_format(sample)
+    if isinstance(csv, str):
+        return csv
     if is_text and (csv is None or csv.delimiter.encode() not in sample.head):
         return Text()
     return csv or Csv()

@@ -65,7 +65,7 @@ def look_at(source: SourceDefinition, settings: FetchSettings, files: Sequence[F
     shown = shown_schema(source, settings, files)
     notes, gets = [*_first(shown.faults), *_first(column_notes(source, shown.columns))], shown.gets
     if isinstance(source.format, Csv):
-        store, samples = ObjectStore(source.location, requests=settings.requests), list[Sample | None]()
+        store, samples = ObjectStore(source.location, requests=settings.requests), list[Sample | str]()
         for file in files[:SAMPLE_FILES]:
             content = store.open(file)
             samples.append(sample_of(content))
@@ -81,12 +81,14 @@ def _first(notes: Sequence[str]) -> list[str]:
     return [*notes[:_MOST_NOTES], *([f"and {more:,} more of the opened files"] if more > 0 else [])]
 
 
-def csv_notes(format: Csv, samples: Iterable[Sample | None]) -> list[str]:
+def csv_notes(format: Csv, samples: Iterable[Sample | str]) -> list[str]:
     """Notes about options that do not suit the files, one for each set of options."""
     paths = dict[str, list[str]]()
     for sample in samples:
-        suited = None if sample is None or binary_format(sample.head) else csv_format(sample)
-        if sample is None or suited is None:
+        if isinstance(sample, str) or binary_format(sample.head):
+            continue
+        suited = csv_format(sample)
+        if suited is None or isinstance(suited, str):
             continue
         wrong = [name for name in _JUDGED if getattr(suited, name) != getattr(format, name)]
         if wrong:

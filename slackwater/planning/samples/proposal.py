@@ -15,7 +15,7 @@ from actors.file_errors import ObjectChanged, ObjectVanished, UnreadableFile
 from actors.files import FileVersion
 from actors.formats.options import Csv
 from actors.formats.registry import BuiltIn, Format
-from actors.objects.object_store import ObjectStore
+from actors.objects.object_store import RETRY_FOR_A_USER_S, ObjectStore
 from actors.reading.source_reader import SourceReader
 from actors.rows import Offset, Rows
 from actors.settings import FetchSettings
@@ -93,10 +93,16 @@ def propose(location: Location, settings: FetchSettings = FetchSettings()) -> Pr
     Raises:
         StorageError, UsageError: the URL cannot be listed.
     """
-    store = ObjectStore(location, requests=settings.requests, max_attempts=settings.max_attempts)
+    store = ObjectStore(
+        location,
+        requests=settings.requests,
+        max_attempts=settings.max_attempts,
+        retry_within_s=RETRY_FOR_A_USER_S,
+    )
+    # A store that does not answer ends this first request.
+    files, others = _names(store)
     if (above := store.enclosing_table()) is not None:
         return Proposal((), (f"it is in {above}",))
-    files, others = _names(store)
     kinds = _kinds(files)
     proposed = dict[tuple[str, str], ProposedSource]()
     for (directory, suffix), files in list(kinds.items())[:_MOST_KINDS]:
@@ -162,9 +168,9 @@ def _opened(store: ObjectStore, files: Sequence[FileVersion]) -> _Opened:
     found, faults = list[tuple[FileVersion, BuiltIn]](), list[str]()
     for file in _spread(files):
         sample = sample_of(store.open(file))
-        format = f"{file.path}: it cannot be opened" if sample is None else found_format(sample)
+        format = sample if isinstance(sample, str) else found_format(sample)
         if isinstance(format, str):
-            faults.append(format if sample is None else f"{file.path}: {format}")
+            faults.append(f"{file.path}: {format}")
         else:
             found.append((file, format))
     if not found:
@@ -228,6 +234,7 @@ def _trial(reader: SourceReader, schema: pa.Schema, files: Sequence[FileVersion]
         try:
             piece, _ = reader.open(file).next_piece(schema, Offset())
         except (ObjectChanged, ObjectVanished):
+            faults.append(f"{file.path}: it was changed or deleted while it was read")
             continue
         except (SchemaError, UnreadableFile) as error:
             faults.append(f"{file.path}: {error}")

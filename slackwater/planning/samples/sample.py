@@ -27,14 +27,18 @@ class Sample:
     is_whole: bool
 
 
-def sample_of(content: ObjectFile) -> Sample | None:
-    """The start of a file; None if it was deleted or changed since the listing, or cannot be decompressed.
+def sample_of(content: ObjectFile) -> Sample | str:
+    """The start of a file, or the reason why it cannot be opened.
 
     Raises:
         StorageError: as `ObjectFile.head`.
     """
     try:
         head = file_head(content, SAMPLE_BYTES + 1)
-    except (ObjectChanged, ObjectVanished, UnreadableFile):
-        return None
+    except ObjectChanged:
+        return "a program is writing to it: try again when it is finished"
+    except ObjectVanished:
+        return "it was deleted"
+    except UnreadableFile as error:
+        return error.reason
     return Sample(content.path, head[:SAMPLE_BYTES], is_whole=len(head) <= SAMPLE_BYTES)

@@ -9,7 +9,7 @@ from itertools import islice
 import obstore
 
 from actors.notifications.message_queue import MessageQueue
-from actors.objects.object_store import ObjectStore
+from actors.objects.object_store import RETRY_FOR_A_USER_S, ObjectStore
 from actors.objects.store_errors import ask_store
 from actors.settings import FetchSettings
 from actors.sources.discovery import Notifications
@@ -24,6 +24,7 @@ from state.errors import DamagedStoreError, RootMismatchError, SlackwaterError, 
 from state.location import Location
 from state.objects.object_client import object_client
 from state.ownership.owner import new_run_id
+from state.tables.catalog import Catalog
 from state.tables.tables import FORMAT_VERSION
 
 # S3 gives times in whole seconds, and refuses a request whose time is 15 minutes off.
@@ -49,7 +50,7 @@ class StoreAccessCheck:
             yield Finding.ok(self.name, f"{self._root} does not exist yet; the first run creates it")
             return
         try:
-            page = next(ObjectStore(self._root).list_pages())
+            page = next(ObjectStore(self._root, retry_within_s=RETRY_FOR_A_USER_S).list_pages())
             amount = f"{page.table.num_rows:,} objects on its first page" if page.table.num_rows else "it is empty"
             yield Finding.ok(self.name, f"{self._root} can be listed: {amount}")
             yield from self._format()
@@ -107,10 +108,16 @@ _PAGES = 10
 
 
 class SourceAccessCheck:
-    """Lists the first pages of a source, reads a byte of the first file, and compares its files with its options."""
+    """Lists the first pages of a source, reads a byte of the first file, and compares its files with its options.
 
-    def __init__(self, source: SourceDefinition) -> None:
-        self._source = source
+    Args:
+        source: the source as it is declared.
+        root: the root that may have recorded other defaults for the source, see `SourceDefinition.as_recorded`.
+        clock: the clock of the root.
+    """
+
+    def __init__(self, source: SourceDefinition, root: Location, clock: Clock) -> None:
+        self._source, self._root, self._clock = source, root, clock
         self.name = f"source {source.name}"
 
     def findings(self) -> Iterator[Finding]:
@@ -128,8 +135,10 @@ class SourceAccessCheck:
                 yield Finding.wrong(about, str(error), remedy_of(error))
 
     def _listed_and_read(self) -> Iterator[Finding]:
-        source, names = self._source, 0
-        for page in islice(ObjectStore(source.location).list_pages(), _PAGES):
+        store = ObjectStore(self._source.location, retry_within_s=RETRY_FOR_A_USER_S)
+        store.check()
+        source, names = self._as_recorded(), 0
+        for page in islice(store.list_pages(), _PAGES):
             names += page.table.num_rows
             batches = (source.path_filter.taken(batch) for batch in page.table.to_batches())
             files = (file for batch in batches for file in listed_files(source.name, batch))
@@ -140,6 +149,19 @@ class SourceAccessCheck:
                     yield Finding.warning(self.name, note, "see guide/sources in the documentation")
                 return
         yield Finding.warning(self.name, without_files(source, names), "correct it, unless the first file is to come")
+
+    def _as_recorded(self) -> SourceDefinition:
+        """The source with the defaults that its root has recorded; as declared if the root cannot be read."""
+        from state.lance.lance_root import LanceRoot
+
+        try:
+            # Lance would wait longer for a store that does not answer.
+            ObjectStore(self._root, retry_within_s=0).check()
+            catalog = Catalog.of(LanceRoot(self._root, self._clock).open(read_only=True).scan("catalog"))
+        except SlackwaterError:
+            return self._source  # the check of the root reports it
+        known = catalog.sources.get(self._source.name)
+        return self._source if known is None else self._source.as_recorded(known.definition)
 
     def _read(self, path: str) -> Finding:
         location = self._source.location

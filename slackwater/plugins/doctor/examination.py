@@ -41,7 +41,11 @@ def checks_for(root: Location | None, pipeline: Pipeline | None, *, quick: bool,
     if place is not None:
         checks.append(StoreAccessCheck(place, clock))
     if pipeline is not None:
-        checks += [SourceAccessCheck(source) for source in pipeline.sources.values() if source.table != "frame"]
+        checks += [
+            SourceAccessCheck(source, pipeline.root, clock)
+            for source in pipeline.sources.values()
+            if source.table != "frame"
+        ]
     return tuple(checks)
 
 

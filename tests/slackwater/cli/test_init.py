@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import shlex
+import socket
 import sys
 import time
 from pathlib import Path
@@ -14,13 +15,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from actors.formats.options import Csv
+from actors.objects.object_store import ObjectStore
 from actors.reading.source_reader import SourceReader
 from actors.rows import Offset
 from actors.settings import FetchSettings
 from slackwater.cli.target import load_pipeline
 from slackwater.pipeline import Pipeline
 from slackwater.planning.samples.proposal import propose
+from slackwater.planning.samples.sample import sample_of
 from slackwater.planning.shown_schema import listed_files
+from state.errors import StorageUnavailableError
 from state.location import Location
 from state.visible import visible
 from tests.slackwater.cli.called_command import slackwater
@@ -45,8 +49,6 @@ def write(path: Path, content: str | bytes) -> None:
 
 def rows(pipeline: Pipeline, name: str) -> list[dict[str, object]]:
     """The rows of a source, read as a run reads them."""
-    from actors.objects.object_store import ObjectStore
-
     source = pipeline.sources[name]
     reader = SourceReader(source, source.schema, FetchSettings())
     found: list[dict[str, object]] = []
@@ -309,3 +311,52 @@ def test_many_columns_are_written_in_linear_time(tmp_path: Path, monkeypatch: py
     assert time.process_time() - began < 40  # a table of all columns for each column took minutes
     source = made(tmp_path / "app.py").sources["raw"]
     assert source.schema is not None and source.schema.names == names
+
+
+def test_programs_beside_the_files_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "place"
+    write(place / "a.csv", _ORDERS)
+    write(place / "load.py", "import csv, sys\nprint(1, 2)\n")
+    write(place / "README.md", "# Files, and more\n")
+    monkeypatch.chdir(place)
+    ended = init(monkeypatch, ".", "--root", "../root")
+    assert ended.code == 0, ended.err
+    assert [source.pattern for source in made(place / "app.py").sources.values()] == ["**/*.csv"]
+    assert "left out: load.py: .py is the suffix of a program" in ended.out
+
+
+def test_an_encoding_that_is_not_known_is_not_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "raw" / "a.csv", b"id,n\n1,\x81\xe4\n")
+    ended = init(monkeypatch, "raw")
+    assert ended.code != 0 and "a.csv: its text is neither UTF-8 nor cp1252: declare the encoding" in ended.err
+    assert not (tmp_path / "app.py").exists()
+
+
+def test_a_file_that_is_being_written_is_named(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", _ORDERS)
+    store = ObjectStore(Location(str(tmp_path)))
+    [file] = listed_files("s", next(store.list_pages()).table.to_batches()[0])
+    write(tmp_path / "a.csv", _ORDERS * 2)
+    assert sample_of(store.open(file)) == "a program is writing to it: try again when it is finished"
+
+
+def test_a_store_that_never_answers_ends_the_first_request() -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as server:
+        options = {
+            "endpoint": f"http://127.0.0.1:{server.getsockname()[1]}",
+            "read_timeout": "0.2s",
+            "allow_http": "true",
+            "access_key_id": "a",
+            "secret_access_key": "b",
+            "region": "us-east-1",
+        }
+        with pytest.raises(StorageUnavailableError, match="it did not answer in time"):
+            propose(Location("s3://bucket/raw/files", options))
+        server.setblocking(False)
+        connections = 0
+        with pytest.raises(BlockingIOError):
+            while True:
+                server.accept()[0].close()
+                connections += 1
+    assert 1 <= connections <= 5, "the directories above are looked at only in a store that answers"

@@ -52,3 +52,10 @@ def test_a_source_of_the_root_that_is_refused_does_not_stop_a_start(tmp_path: Pa
     (tmp_path / "orders").mkdir()
     with pytest.raises(BucketNotFoundError, match=str(tmp_path / "clicks")):
         check_stores(declared(tmp_path, "orders", "clicks")._definition().sources, committed)
+
+
+def test_a_file_in_the_place_of_a_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "orders").write_text("id\n1\n")
+    pipeline = declared(tmp_path, "orders")
+    with pytest.raises(BucketNotFoundError, match=f"it is a file; give its directory {tmp_path}, and pattern='orders'"):
+        check_stores(pipeline._definition().sources, frozenset())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,14 @@ import pytest
 from typer.testing import CliRunner
 
 import slackwater as sw
+from actors.file_errors import UnreadableFile
 from actors.objects.object_store import ObjectStore
 from slackwater.cli.app import app
+from slackwater.commands.replace_table import replace_table
 from slackwater.tables.static_table import FILE, StaticTable, table_location
 from slackwater.tables.table_rows import table_rows
 from slackwater.testing.servers.s3_server import S3Server
+from state.errors import UsageError
 from state.location import Location
 
 ROWS = pa.table({"place": ["a", "b"], "n": pa.array([1, 2], pa.int64())})
@@ -127,10 +132,35 @@ def test_a_file_is_read_in_the_types_of_the_table(tmp_path: Path) -> None:
     assert stored(location) == [{"place": "007", "n": 1}, {"place": "", "n": 2}, {"place": None, "n": 3}]
 
 
+def test_json_and_parquet_are_read_as_a_source_reads_them(tmp_path: Path) -> None:
+    location = table_location(Location(str(tmp_path)), "places")
+    StaticTable(location, "places").declare(pa.table({"place": ["x"], "at": pa.array([1], pa.timestamp("us"))}))
+    (tmp_path / "new.json").write_text('[{"PLACE": {"a": 1}, "at": "2026-01-02T03:04:05.1234560"},\n{"place": "y"}]')
+    told = CliRunner().invoke(app, ["replace-table", str(tmp_path), "places", str(tmp_path / "new.json")])
+    assert "table places: 2 rows" in told.output, told.output
+    at = datetime.fromisoformat("2026-01-02T03:04:05.123456")
+    assert stored(location) == [{"place": '{"a": 1}', "at": at}, {"place": "y", "at": None}]
+    far = datetime.fromisoformat("9999-12-31")
+    table = pa.table({"at": pa.array([far], pa.timestamp("us")), "place": ["z"]})
+    pq.write_table(table, tmp_path / "new.parquet", use_deprecated_int96_timestamps=True)
+    told = CliRunner().invoke(app, ["replace-table", str(tmp_path), "places", str(tmp_path / "new.parquet")])
+    assert stored(location) == [{"place": "z", "at": far}], told.output
+
+
+def test_a_name_that_is_not_text_is_named(tmp_path: Path) -> None:
+    StaticTable(table_location(Location(str(tmp_path)), "places"), "places").declare(ROWS)
+    file = tmp_path / os.fsdecode(b"\xff.csv")
+    file.write_text("place,n\nx,1\n")
+    with pytest.raises(UsageError, match="its name is not UTF-8: rename it"):
+        replace_table(Location(str(tmp_path)), "places", file)
+    with pytest.raises(UnreadableFile, match="its name is not UTF-8"):
+        ObjectStore(Location(str(tmp_path))).find("s", file.name)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.txt", "", "must end with .parquet, .csv, .json or .jsonl"),
+        ("a.txt", "", "must end with one of .parquet, .csv, .json, .jsonl, .avro, .orc"),
         ("a.csv", "place,n\nx,one\n", "a.csv cannot be read"),
         ("none.parquet", None, "none.parquet cannot be read"),
     ],

@@ -10,11 +10,13 @@ import sys
 import tempfile
 from collections import namedtuple
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from actors.recovery.catalog_changes import CatalogChanges
 from slackwater.plugins.doctor.access import SourceAccessCheck, StoreAccessCheck
 from slackwater.plugins.doctor.examination import examine
 from slackwater.plugins.doctor.finding import Check, Finding, State
@@ -28,7 +30,10 @@ from slackwater.settings import RaySettings
 from slackwater.testing.servers.s3_server import S3Server
 from state.capabilities.probe import Capability
 from state.clock import ManualClock, SystemClock
+from state.lance.lance_store import LanceStateStore
 from state.location import Location
+from state.tables.catalog import Catalog
+from state.tables.records import EpochCounts, EpochSeconds
 from tests.slackwater.cli.command import slackwater
 
 _Usage = namedtuple("_Usage", "total used free")
@@ -259,7 +264,7 @@ def test_a_source_without_ranged_reads_is_wrong(s3: S3Server, bucket: str, tmp_p
     options = s3.faithless_proxy(["Range"]).storage_options
     pipeline = sw.Pipeline("p", root=tmp_path / "root")
     pipeline.source("s", f"s3://{bucket}/raw", format="csv", storage_options=options)
-    [finding] = SourceAccessCheck(pipeline.sources["s"]).findings()
+    [finding] = SourceAccessCheck(pipeline.sources["s"], pipeline.root, SystemClock()).findings()
     assert finding.state is State.WRONG and "lacks ranged reads (Range)" in finding.found
 
 
@@ -280,7 +285,7 @@ def test_sources_are_listed_and_read(s3: S3Server, bucket: str, tmp_path: Path) 
         ("gone", "s3://no-such-bucket/raw", "**"),
     ):
         pipeline.source(name, url, format="csv", pattern=pattern, storage_options=s3.storage_options)
-    states = [_states(SourceAccessCheck(source)) for source in pipeline.sources.values()]
+    states = [_states(SourceAccessCheck(source, pipeline.root, SystemClock())) for source in pipeline.sources.values()]
     assert states == [{"source good": State.OK}, {"source empty": State.WARNING}, {"source gone": State.WRONG}]
 
 
@@ -291,7 +296,7 @@ def test_options_that_do_not_suit_the_files_are_warnings(tmp_path: Path) -> None
     (tmp_path / "raw" / "a.csv").write_text("id;sku\n1;a\n2;b\n")
     pipeline = sw.Pipeline("p", root=tmp_path / "root")
     pipeline.source("s", tmp_path / "raw", format="csv")
-    read, warning = SourceAccessCheck(pipeline.sources["s"]).findings()
+    read, warning = SourceAccessCheck(pipeline.sources["s"], pipeline.root, SystemClock()).findings()
     assert read.state is State.OK and warning.state is State.WARNING
     assert warning.found == "a.csv looks like Csv(delimiter=';'); check the options of the format"
 
@@ -301,10 +306,10 @@ def test_an_empty_bucket_is_called_empty_and_other_names_are_counted(s3: S3Serve
 
     pipeline = sw.Pipeline("p", root=tmp_path / "root")
     pipeline.source("s", f"s3://{bucket}/raw", format="csv", pattern="*.csv", storage_options=s3.storage_options)
-    [finding] = SourceAccessCheck(pipeline.sources["s"]).findings()
+    [finding] = SourceAccessCheck(pipeline.sources["s"], pipeline.root, SystemClock()).findings()
     assert finding.found.startswith(f"nothing is below s3://{bucket}/raw yet: check the URL")
     s3.put(bucket, "raw/a.json", b"{}")
-    [finding] = SourceAccessCheck(pipeline.sources["s"]).findings()
+    [finding] = SourceAccessCheck(pipeline.sources["s"], pipeline.root, SystemClock()).findings()
     assert finding.found == f"none of the 1 name below s3://{bucket}/raw matches pattern='*.csv'"
 
 
@@ -323,7 +328,9 @@ def test_the_queue_of_a_source_is_asked_and_not_claimed(
             discovery=sw.Notifications(queue_url=url, region="us-east-1"),
             storage_options=s3.storage_options,
         )
-    told, deaf = (_states(SourceAccessCheck(source)) for source in pipeline.sources.values())
+    told, deaf = (
+        _states(SourceAccessCheck(source, pipeline.root, SystemClock())) for source in pipeline.sources.values()
+    )
     assert told == {"source told": State.OK, "source told's queue": State.OK}
     assert deaf == {"source deaf": State.OK, "source deaf's queue": State.WRONG}
 
@@ -349,3 +356,31 @@ def test_warnings_do_not_fail(tmp_path: Path) -> None:
     assert ended.code == 0, ended.out
     assert "\twarning\t" in ended.out
     assert ended.out.startswith("check\tstate\tfound\twhat to do\n")
+
+
+def test_a_source_is_judged_by_the_rules_that_its_root_has_recorded(tmp_path: Path) -> None:
+    import slackwater as sw
+
+    raw = tmp_path / "raw" / "_hidden"
+    raw.mkdir(parents=True)
+    (raw / "a.csv").write_text("id\n1\n")
+    pipeline = sw.Pipeline("p", root=tmp_path / "root")
+    pipeline.source("s", tmp_path / "raw", format="csv", schema="id bigint")
+    pipeline.view("v", "SELECT count(*) AS n FROM s")
+    check = SourceAccessCheck(pipeline.sources["s"], pipeline.root, SystemClock())
+    assert _states(check) == {"source s": State.WARNING}, "a new source hides the directory"
+    store = LanceStateStore.create(pipeline.root, SystemClock())
+    changes = CatalogChanges(Catalog())
+    definition = pipeline._definition()
+    old = tuple(replace(source, rules=1) for source in definition.sources)
+    changes.declare(replace(definition, sources=old), 0)
+    store.take_over()
+    store.commit(epoch=1, delta=changes.take_delta([]), views={}, counts=EpochCounts(), seconds=EpochSeconds())
+    assert _states(check) == {"source s": State.OK}, "a source of an earlier version does not"
+
+
+def test_the_argument_may_be_a_pipeline(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text("import slackwater as sw\npipeline = sw.Pipeline('p', root='root')\n")
+    ended = slackwater("doctor", "--quick", "--json", "app.py:pipeline", cwd=tmp_path)
+    found = {each["name"]: each["found"] for each in json.loads(ended.out)["findings"]}
+    assert found["application"] == "app.py:pipeline can be loaded" and "does not exist yet" in found["root"]
