@@ -29,7 +29,10 @@ import numpy as np
 import numpy.typing as npt
 
 TOLERANCE = 1e-10
-"""The largest relative error of a retracted value: a tenth of the difference that verification accepts."""
+"""The largest relative error of a value of a buffer.
+
+The value of a function has at most the errors of four of them (`regr_r2`).  Verification accepts a difference of 1e-9.
+"""
 
 DIGIT_BITS = 32
 _ROUNDOFF = 2.0**-52
@@ -160,7 +163,9 @@ def rounded_sum(of: Sum, subtracted: Doubles) -> Retracted:
     with np.errstate(invalid="ignore"):
         near = np.abs(subtracted - values) <= of.error
     values = np.where(near & (of.error > 0), subtracted, values)
-    return Retracted(values, ~of.is_known | ~(of.error <= TOLERANCE * np.abs(values)))
+    # The difference may be on the other side of the true sum.
+    is_near = 2 * of.error <= TOLERANCE * np.abs(values)
+    return Retracted(values, ~of.is_known | ~is_near)
 
 
 def mean(of: Sum, counts: Digits, spread: Doubles) -> Retracted:
@@ -217,10 +222,11 @@ def retracted(
         subtracted: see `rounded_sum`; for a buffer with a sum.
     """
     values, is_lost = list[Doubles](), np.zeros(len(counts), np.bool_)
-
-    def moment(one: str, other: str) -> Retracted:
-        return central_moment(sums[one], sums[other], sums[one + other], counts)
-
+    moments = {
+        name: central_moment(sums[name[0]], sums[name[1]], products, counts)
+        for name, products in sums.items()
+        if len(name) > 1
+    }
     for name in attributes:
         match name:
             case "n" | "count":
@@ -230,15 +236,15 @@ def retracted(
                 found = rounded_sum(sums["x"], subtracted)
             case "avg" | "xAvg" | "yAvg":
                 of = "y" if name == "yAvg" else "x"
-                # The average of y in a covariance has no sum of squares.
-                spread = moment(of, of).values if of + of in sums else np.zeros(len(counts))
+                # A covariance has no sums of squares.
+                spread = moments[of + of].values if of + of in moments else np.zeros(len(counts))
                 found = mean(sums[of], counts, spread)
             case "m2" | "xMk":
-                found = moment("x", "x")
+                found = moments["xx"]
             case "yMk":
-                found = moment("y", "y")
+                found = moments["yy"]
             case "ck":
-                found = moment("x", "y")
+                found = moments["xy"]
             case _:
                 raise ValueError(f"invalid value of a buffer: {name}")
         values.append(found.values)
