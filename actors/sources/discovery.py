@@ -20,7 +20,8 @@ class Listing:
     A file that was read once stays in the views, and its changes are noted, even if later options leave it out.
 
     Args:
-        interval_s: the least time from the end of one listing to the start of the next, in seconds.
+        interval_s: the least time from the end of one listing to the start of the next, in seconds.  A listing for
+            `Run.wait` begins at once.
         max_requests_per_hour: the limit of LIST requests; the interval grows to stay below it.
         modified_after: the earliest modification time of an object that is read; a time without a zone is UTC.
         include_existing: True to read also objects that were written before the first run with this source.
