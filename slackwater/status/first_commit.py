@@ -24,9 +24,10 @@ def first_commit_step(state: RunState) -> FirstCommitStep | None:
         return ""
     if not all(each.listings for each in state.lists):
         return "first listing"
-    if not state.files_in_flight and not any(each.held or each.unsettled for each in state.lists):
+    is_sent = not any(each.held or each.unsettled for each in state.lists)
+    if not state.files_in_flight and is_sent:
         return None
-    is_read = not any(each.backlog for each in state.fetchers)
+    is_read = is_sent and not any(each.backlog for each in state.fetchers)
     # Before the files are read, an epoch has only their names.
     oldest = state.in_flight[0].phase if state.in_flight and is_read else "align"
     return _STEPS.get(oldest, "first files")

@@ -32,6 +32,7 @@ def test_a_start_names_its_step_up_to_the_first_commit_of_files() -> None:
 def test_local_files_that_must_settle_belong_to_the_start() -> None:
     settling = replace(STARTED, lists=(ListProgress("list-a", "a", listings=1, unsettled=1),))
     assert first_commit_step(settling) == "first files"
+    assert first_commit_step(replace(settling, in_flight=(EpochInFlight(9, "spark"),))) == "first files"
 
 
 def test_a_start_without_files_is_over_with_its_listings() -> None:
