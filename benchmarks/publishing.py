@@ -27,7 +27,7 @@ import pyarrow as pa
 
 import slackwater as sw
 from actors.protocol.run_state import CommittedEpoch, RunState
-from benchmarks.branch import Writer
+from benchmarks.branch import DEFINITION, Writer
 from benchmarks.command import run_benchmark
 from benchmarks.point_lookup import CHANGED, batches, rows_of
 from benchmarks.result import Number, Result, Row, Table
@@ -61,7 +61,7 @@ class ChangingView:
         self._groups, self._random = groups, Random(7)
         self._upkeep = Housekeeping(LanceRoot(root, SystemClock()), SystemClock(), RetentionSettings())
         put_pipeline(self._writer.delta, CatalogPipeline("events", ansi=False))
-        put_source(self._writer.delta, CatalogSource("events", '{"format": {"name": "parquet"}}', None))
+        put_source(self._writer.delta, CatalogSource("events", DEFINITION, None))
         self._writer.add(VIEW, pa.Table.from_batches(batches(groups)))
         self._writer.commit()
         self.epochs = [self._writer.store.head.epoch]

@@ -144,8 +144,9 @@ def measure_life(
     taken = together(pool, options.clients, port, options.groups, options.life_s)
     over.set()
     thread.join()
-    early = sorted(held[len(held) // 10 : len(held) // 5])
-    late = sorted(held[-max(1, len(held) // 10) :])
+    tenth = max(1, len(held) // 10)
+    early = sorted(held[tenth : 2 * tenth])
+    late = sorted(held[-tenth:])
     before, after = early[len(early) // 2], late[len(late) // 2]
     numbers = (
         Number(taken[len(taken) * 95 // 100], "ms"),
