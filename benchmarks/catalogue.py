@@ -62,7 +62,7 @@ CATALOGUE = (
     Entry("windows", 900),
     Entry("single_values", 900),
     Entry("publishing", 300, quick=_words("--groups 100000 --epochs 3")),
-    Entry("serving", 300, quick=_words("--groups 100000 --seconds 1 --life-s 8")),
+    Entry("serving", 300, quick=_words("--groups 100000 --seconds 1 --life-s 12")),
     Entry("branch", 600),
     Entry("keyed_source", 900),
     Entry("closing_windows", 300),
