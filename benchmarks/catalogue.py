@@ -77,6 +77,7 @@ CATALOGUE = (
     Entry("notifications", 300, _words("--files 40 --events 4000 --rest 10")),
     Entry("discovery_cost", 30, quick=()),
     Entry("startup", 300, _words("--turns 2")),
+    Entry("busy_start", 3_600, _words("--starts 5")),
     Entry("commands", 60, quick=_words("--times 1")),
     Entry("idle", 400, quick=_words("--settle 15 --seconds 30")),
     Entry("observing", 200, _words("--commits 400 --files 60")),
