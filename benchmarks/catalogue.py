@@ -44,6 +44,7 @@ CATALOGUE = (
     ),
     Entry("small_files", 400, quick=_words("--files 500")),
     Entry("freshness", 400, _words("--files 40 --warm 10")),
+    Entry("waiting", 900, _words("--waits 5 --bursts 8")),
     Entry("growing_view", 400, _words("--files 150")),
     Entry("reading", quick=_words("--quick")),
     Entry("bulk_reading", 300),
