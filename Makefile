@@ -124,7 +124,7 @@ pathway: $(PATHWAY)  ## install Pathway, for comparison in the benchmarks, in an
 # Without Pathway the benchmarks run without it, and say so.
 
 .PHONY: bench
-bench: setup  ## run the benchmarks, side by side with others: writes docs/benchmarks.md (80 minutes)
+bench: setup  ## run the benchmarks, side by side with others: writes docs/benchmarks.md (95 minutes)
 	-$(MAKE) $(PATHWAY)
 	$(BIN)/python -m benchmarks --write
 

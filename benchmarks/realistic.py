@@ -35,7 +35,7 @@ from benchmarks.realistic_restart import BEFORE, prepare
 from benchmarks.result import TIMES, Number, Result, Row, Table, Target
 
 SIZES = (500, 5_000, 50_000, 500_000)
-LEAST_EPOCHS, WARM_UP, BATCHES = 6, 5, 3
+LEAST_EPOCHS, WARM_UP, BATCHES = 4, 5, 3
 _LIMIT_S = 1_200.0
 _KINDS = ("driver JVM", "the driver", "executor JVM", "actors", "Ray")
 _OF_SPARK = {5_000: Target(0.45, TIMES), 500_000: Target(1.67, TIMES)}
@@ -243,7 +243,7 @@ def main() -> None:
     arguments.add_argument("--pipeline", nargs="+", choices=PIPELINES, default=list(PIPELINES))
     arguments.add_argument("--rows", nargs="+", type=int, default=list(SIZES), help="of an epoch, of six files")
     arguments.add_argument("--epochs", type=int, default=100, help="at most, after each start; the last 40 % are warm")
-    arguments.add_argument("--most-rows", type=int, default=5_000_000, help=f"after {LEAST_EPOCHS} epochs")
+    arguments.add_argument("--most-rows", type=int, default=5_000_000, help=f"of a run beyond {LEAST_EPOCHS} epochs")
     arguments.add_argument("--alone", action="store_true", help="without contenders")
     arguments.add_argument("--restart", type=int, default=0, help="files after a restart; 0 leaves the restart out")
     run_benchmark(measure, arguments)
