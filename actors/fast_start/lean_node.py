@@ -103,7 +103,7 @@ def _with_late_agent(argument: str) -> str:
         return argument.replace(_METRICS_AGENT, f"{_METRICS_AGENT}nice -n {_LOW_PRIORITY} ", 1)
     if argument.startswith(_ENV_AGENT):
         named = dict(each.split("=", 1) for each in argument.split() if each.startswith("--") and "=" in each)
-        late = [sys.executable, "-I", "-S", late_agent.__file__]
+        late = [sys.executable, "-u", late_agent.__file__]
         late += [named["--node-ip-address"], named["--runtime-env-agent-port"]]
         return argument.replace(_ENV_AGENT, f"{_ENV_AGENT}{subprocess.list2cmdline(late)} ", 1)
     return argument

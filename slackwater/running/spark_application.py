@@ -100,8 +100,8 @@ class SparkApplication:
 
     def cancel_jobs(self) -> None:
         """Cancels the jobs of the session.  A borrowed session may have other jobs, and is left alone."""
-        # A job that is cancelled while executors start would be the first one, which proves that they compute.
-        if not self.session.done() or self._start_failure() is not None:
+        # While executors start, one of the jobs is the first one, which proves that they compute.
+        if not self.start_is_over or self.failure is not None:
             return
         spark = self.session.result()
         if not is_users(spark) and is_alive(spark):

@@ -173,7 +173,7 @@ ENDPOINT_MUTANTS = (
         "the agent for runtime environments never starts",
         "actors/fast_start/late_agent.py",
         (("in select.select([listener, sys.stdin], [], [])[0]", "in select.select([sys.stdin], [], [])[0]"),),
-        shown_by="tests/actors/fast_start/test_late_agent.py::test_first_connection_starts_the_agent",
+        shown_by="tests/actors/fast_start/test_late_agent.py::test_agent_answers_the_connection_that_has_started_it",
     ),
     Mutant(
         "one late answer of a JVM is its end",
@@ -197,5 +197,11 @@ ENDPOINT_MUTANTS = (
             ),
         ),
         shown_by="tests/real/test_early_session.py",
+    ),
+    Mutant(
+        "another process can listen at the port of an agent that starts",
+        "actors/fast_start/late_agent.py",
+        (("        _replace_bind(listener)\n", "        listener.close()\n"),),
+        shown_by="tests/actors/fast_start/test_late_agent.py::test_agent_answers_the_connection_that_has_started_it",
     ),
 )
