@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
@@ -129,10 +130,17 @@ class CsvRecords:
     finds_faults: bool = True
     max_bytes: int = sys.maxsize
     _around: _Flags = field(init=False, repr=False, compare=False)
+    _line: re.Pattern[bytes] = field(init=False, repr=False, compare=False)
+    """A line whose quoted fields are well formed."""
 
     def __post_init__(self) -> None:
         around = np.isin(np.arange(256), [ord(self.delimiter), _LINE_FEED, _CARRIAGE_RETURN])
         object.__setattr__(self, "_around", around)
+        if self.quote is not None:
+            delimiter, quote = re.escape(self.delimiter), re.escape(self.quote)
+            field = f"{quote}(?:[^{quote}]|{quote}{quote})*+{quote}|[^{quote}{delimiter}][^{delimiter}]*+|"
+            line = re.compile(f"(?:{field})(?:{delimiter}(?:{field}))*+".encode())
+            object.__setattr__(self, "_line", line)
 
     def last_end(self, text: Text) -> int:
         """The position behind the last complete record; 0 without one.
@@ -159,7 +167,7 @@ class CsvRecords:
     def first_end(self, text: Text) -> int:
         """The position behind the first record; 0 if it is not complete."""
         line = bytes(text[:_FIRST_LOOK_BYTES]).partition(b"\n")[0]
-        if len(line) < min(len(text), _FIRST_LOOK_BYTES) and not self._is_special(line.removesuffix(b"\r")):
+        if len(line) < min(len(text), _FIRST_LOOK_BYTES) and self._is_simple(line.removesuffix(b"\r")):
             return len(line) + 1
         for window in self._windows(np.frombuffer(text, np.uint8), is_end=False, size=_SMALL_WINDOW_BYTES):
             return int(window.ends[0])
@@ -196,7 +204,7 @@ class CsvRecords:
 
     def plain(self, text: Text) -> Text:
         """Whole records as they are without the options `escape` and `comment`; a record with a fault is left out."""
-        if not self.is_special(text) and self.first_fault(text) is None:
+        if not self.is_special(text) and (self._is_simple_line(text) or self.first_fault(text) is None):
             return text
         content = np.frombuffer(text, np.uint8).copy()
         kept = np.ones(len(content), np.bool_)
@@ -235,9 +243,20 @@ class CsvRecords:
         last = last[last + 1 < len(content)]
         content[last[content[last + 1] == ord(self.quote)]] = ord(self.quote)
 
-    def _is_special(self, line: bytes) -> bool:
-        """True if a line feed behind this text may not be the first end of a record."""
-        return (self.quote is not None and self.quote.encode() in line) or _CARRIAGE_RETURN in line
+    def _is_simple_line(self, text: Text) -> bool:
+        """True if a text is one line, with or without its end, that certainly is a record without a fault."""
+        if len(text) > _FIRST_LOOK_BYTES:
+            return False
+        line = bytes(text).removesuffix(b"\n").removesuffix(b"\r")
+        return b"\n" not in line and self._is_simple(line)
+
+    def _is_simple(self, line: bytes) -> bool:
+        """True if a line feed behind this text is certainly the first end of a record, and the record has no fault."""
+        if _CARRIAGE_RETURN in line:
+            return False
+        if self.quote is None or self.quote.encode() not in line:
+            return True
+        return self.escape is None and self.comment is None and self._line.fullmatch(line) is not None
 
     def _last_end_behind(self, content: _Bytes, start: int) -> int:
         """The position behind the last record that ends behind `start`; 0 if the text from `start` on does not show it.
