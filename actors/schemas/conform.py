@@ -56,14 +56,17 @@ def conform(
     Raises:
         UnreadableFile: a column is of another kind, or a value does not fit; the message names column, types and row.
     """
-    if table.schema.equals(schema, check_metadata=True) and _is_valid(table):
+    found = table.schema
+    if found.equals(schema, check_metadata=True) and _is_valid(table):
         return table
     conversion = _Conversion(timestamps, names)
     columns = []
+    # Each access to the names of a schema makes a new list of all of them.
+    given = frozenset(found.names)
     for field in schema:
-        index = table.schema.get_field_index(field.name)
+        index = found.get_field_index(field.name)
         if index < 0:
-            if field.name in table.schema.names:
+            if field.name in given:
                 raise UnreadableFile(f"column {field.name} appears twice")
             columns.append(pa.nulls(table.num_rows, field.type))
             continue

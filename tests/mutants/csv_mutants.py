@@ -13,6 +13,12 @@ _FAULTS = "tests/actors/formats/test_csv_records.py::test_faults_end_with_their_
 
 CSV_MUTANTS = (
     Mutant(
+        "a first line with any quotes is a record",
+        _RECORDS,
+        (("self._line.fullmatch(line) is not None", "True"),),
+        shown_by=_FAULTS,
+    ),
+    Mutant(
         "bytes that are not text name columns",
         _READER,
         (("        if self._format.header and not self._is_old:\n", "        if False:\n"),),

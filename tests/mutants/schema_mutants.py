@@ -10,6 +10,12 @@ _TEST_FILES = "tests/actors/formats/test_names_of_columns.py"
 
 SCHEMA_MUTANTS = (
     Mutant(
+        "each missing column makes a list of all names",
+        "actors/schemas/conform.py",
+        (("            if field.name in given:\n", "            if field.name in table.schema.names:\n"),),
+        shown_by="tests/actors/schemas/test_conform.py::test_missing_columns_cost_linear_time",
+    ),
+    Mutant(
         "a column without a name keeps its empty name",
         _NAMES,
         (('        return f"_c{position}"\n', "        return name\n"),),

@@ -64,7 +64,8 @@ class _Reading:
         self._container, self._plan = head
         self._limits, self._cpu = limits, cpu
         plan, wanted = self._plan, request.wanted
-        self._names = [name for name in wanted.names if name in plan.schema.names]
+        given = frozenset(plan.schema.names)
+        self._names = [name for name in wanted.names if name in given]
         # The first column tells the number of rows when none of the wanted ones is in the file.
         self._names = self._names or plan.schema.names[:1]
         record_bytes = max(plan.row.python_bytes, row_bytes(wanted))

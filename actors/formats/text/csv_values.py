@@ -126,9 +126,10 @@ class CsvValues:
         errors = {row.number - 1: _field_error(row) for row in refused}
         rest = np.delete(np.arange(num_records), [*errors])
         columns = dict(zip((field.name for field in fields), table.columns, strict=True))
+        numbers = {name: number for number, name in enumerate(self._names)}
         for field in fields:
             kind = pa.string() if field.name in self._as_text else field.type
-            column = f"In CSV column #{self._names.index(field.name)}: "
+            column = f"In CSV column #{numbers[field.name]}: "
             for index, error in unfit_values(columns[field.name], kind, self._format).items():
                 errors.setdefault(int(rest[index]), column + error)
         # Arrow converts all columns before the texts get their forms.
