@@ -437,7 +437,7 @@ class Materializer:
         before = stored_versions(versions)
         versions.update(self._stored.correct(sources, versions, epoch))
         rows = CorrectedRows(
-            self._spark,
+            self._catalyst,
             self._root,
             self._opened,
             self._rows.schemas,

@@ -5,7 +5,7 @@
     parents                         the views that others read, in one epoch, and the places of their rows
     sides ── joined_positions       join state: the rows of one side, or below a window, by the hash of their key
     └─ rows_before ── memory_tier   the rows before the epoch; `cached_rows` has the most used ones in memory
-    leaf_queries                    the queries of operators, made once
+    leaf_queries                    the queries of operators, planned once
     equal_rows                      the choice among equal rows without a key
     hot_keys                        keys whose number of rows decides the cost of an epoch
     view                            the interface of a view whose changes others follow, and its progress

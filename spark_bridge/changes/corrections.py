@@ -7,16 +7,14 @@ from dataclasses import dataclass, replace
 
 import lance
 import pyarrow as pa
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from actors.formats.limits import row_bytes
 from actors.protocol.blocks import Correction, StoredBlock
-from actors.schemas.ddl import quoted_name
 from spark_bridge.changes.change_set import NO_VALUES, LeafValues
 from spark_bridge.changes.rows_before import OpenVersion
 from spark_bridge.datasets.stored_rows import in_condition
-from spark_bridge.engine.execution.leaves import LeafRows, with_weight
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.execution.leaves import LeafRows
 from spark_bridge.ingest.dataset_frame import FEW_ROWS, WantedRows, columns_there, rows_of_dataset
 from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.plans.columns import columns_to_read
@@ -76,7 +74,7 @@ class CorrectedRows:
 
     def __init__(
         self,
-        spark: SparkSession,
+        catalyst: Catalyst,
         root: Location,
         open_version: OpenVersion,
         schemas: Mapping[str, pa.Schema | None],
@@ -87,7 +85,7 @@ class CorrectedRows:
         time_us: int,
     ) -> None:
         self._time_us = time_us
-        self._spark, self._root, self._schemas, self._parallelism = spark, root, schemas, parallelism
+        self._catalyst, self._root, self._schemas, self._parallelism = catalyst, root, schemas, parallelism
         self._open = open_version
         self._sources, self._before, self._after = sources, before, after
         self._datasets: dict[ViewVersion, lance.LanceDataset] = {}
@@ -111,7 +109,7 @@ class CorrectedRows:
         """The old rows of the corrected files, and the new ones."""
         old, new = self.old(plan), self.new(plan)
         frames = {
-            source: _together(self._spark, new.frames.get(source), old.frames.get(source), weighted)
+            source: _together(self._catalyst, new.frames.get(source), old.frames.get(source), weighted)
             for source in new.frames.keys() | old.frames.keys()
         }
         return replace(new, frames=frames, nbytes=old.nbytes + new.nbytes)
@@ -153,7 +151,9 @@ class CorrectedRows:
             used = columns_to_read(schema.append(FILE_FIELD), [plan.columns[source]])
             positions = self._taken(source) if fragments and stored is self._before else None
             wanted = WantedRows(source, files, values.get(source, {}), fragments, positions=positions)
-            frames[source], rows = rows_of_dataset(self._spark, location, dataset, columns_there(dataset, used), wanted)
+            frames[source], rows = rows_of_dataset(
+                self._catalyst.spark, location, dataset, columns_there(dataset, used), wanted
+            )
             count(WorkCost(given=rows))
             nbytes += rows * row_bytes(schema.append(FILE_FIELD).field(name) for name in used)
         return EpochRows(frames, nbytes, self._parallelism, self._time_us)
@@ -207,23 +207,10 @@ class CorrectedRows:
         return location, self._datasets[version]
 
 
-def _together(spark: SparkSession, new: LeafRows | None, old: LeafRows | None, weighted: bool) -> LeafRows | None:
+def _together(catalyst: Catalyst, new: LeafRows | None, old: LeafRows | None, weighted: bool) -> LeafRows | None:
     """Old and new rows; the old ones lack a column that the new ones have brought."""
-    if weighted:
-        new, old = _with_weight(spark, new, 1), _with_weight(spark, old, -1)
-    if new is None or old is None:
-        return old if new is None else new
-    if new.few is not None and old.few is not None:
-        both = pa.concat_tables([new.few, old.few], promote_options="default")
-        return LeafRows.of_table(spark, both.select(new.few.column_names))
-    columns = [F.col(quoted_name(name)) for name in new.frame.columns]
-    return LeafRows.of_frame(new.frame.unionByName(old.frame, allowMissingColumns=True).select(columns))
-
-
-def _with_weight(spark: SparkSession, rows: LeafRows | None, weight: int) -> LeafRows | None:
-    if rows is None:
-        return None
-    if rows.few is not None:
-        weights = pa.repeat(pa.scalar(weight, WEIGHT_FIELD.type), rows.few.num_rows)
-        return LeafRows.of_table(spark, rows.few.append_column(WEIGHT_FIELD, weights))
-    return LeafRows.of_frame(with_weight(rows.frame, weight))
+    present = [(rows, weight) for rows, weight in ((new, 1), (old, -1)) if rows is not None]
+    given = [rows.with_constant(catalyst, WEIGHT_FIELD, weight) if weighted else rows for rows, weight in present]
+    if len(given) < 2:
+        return given[0] if given else None
+    return LeafRows.together(catalyst, given)

@@ -18,11 +18,13 @@ from spark_bridge.changes.leaf_queries import LeafQueries
 from spark_bridge.changes.rows_before import OpenVersion, RowsBefore
 from spark_bridge.changes.sides import Side, Sides
 from spark_bridge.datasets.added_rows import AddedRows
-from spark_bridge.engine.catalyst.arrow_frames import frame_of_table
 from spark_bridge.engine.catalyst.catalyst import Catalyst
-from spark_bridge.engine.execution.leaves import LeafRows
+from spark_bridge.engine.catalyst.trees import Plan
+from spark_bridge.engine.execution.frame_queries import SEVERAL
+from spark_bridge.engine.execution.leaves import LeafRows, Leaves
 from spark_bridge.ingest.dataset_frame import WantedRows, rows_of_dataset
 from spark_bridge.ingest.epoch_rows import TASKS_A_CORE
+from spark_bridge.plans.operator_plan import OperatorPlan
 from spark_bridge.work_cost import count
 from state.location import Location
 from state.tables.epoch_trace import WorkCost
@@ -142,9 +144,41 @@ class Parents:
             found = rows.few.column(key)
             stay = rows.few.filter(pc.invert(pc.is_in(found, value_set=keys.cast(found.type))))
             return LeafRows.of_table(self.catalyst.spark, stay.select(list(columns))), nbytes
-        leaving = F.broadcast(frame_of_table(self.catalyst.spark, pa.table([keys], names=[key])))
-        stay = rows.frame.join(leaving, key, "left_anti")
-        return LeafRows.of_frame(stay.select(*map(quoted_name, columns))), nbytes
+        leaving = LeafRows.of_table(self.catalyst.spark, pa.table([keys], names=[key]))
+        stay = self.queries.of_frames(
+            ("without", key, *columns),
+            lambda rows, leaving: rows.join(F.broadcast(leaving), key, "left_anti").select(*map(quoted_name, columns)),
+            rows,
+            leaving,
+        )
+        return stay, nbytes
+
+    def computed(
+        self,
+        operator: OperatorPlan,
+        name: str,
+        plan: Plan,
+        leaves: Mapping[int, str],
+        rows: Leaves,
+        columns: Sequence[str],
+        nbytes: int,
+    ) -> LeafRows:
+        """Some columns of a query of an operator, which is planned once for each number of partitions.
+
+        Args:
+            name: of the query, unique within the operator.
+            plan: the analysed query, with empty leaves.
+            leaves: id of a leaf's first attribute → its name.
+            rows: name of a leaf → its rows.
+            nbytes: size of these rows.
+        """
+        catalyst = self.catalyst_for(nbytes)
+
+        def make() -> Plan:
+            output = {str(each.name()): each for each in catalyst.trees.items(plan.output())}
+            return catalyst.queries.analyse(catalyst.plans.project([output[each] for each in columns], plan))
+
+        return self.queries.planned(catalyst, operator, (name, *columns), make, leaves).rows(rows, SEVERAL)
 
     def catalyst_for(self, nbytes: int) -> Catalyst:
         """A session whose shuffles have a partition for each 16 MiB of the input; that of the epochs has one for all.

@@ -13,8 +13,7 @@ from actors.schemas.ddl import quoted_name
 from spark_bridge.changes.change_set import NO_VALUES, ChangeSet, LeafValues, Parent, with_weights
 from spark_bridge.changes.parents import Parents
 from spark_bridge.datasets.added_rows import AddedRows
-from spark_bridge.engine.catalyst.arrow_frames import frame_of_table
-from spark_bridge.engine.execution.leaves import LeafRows, with_weight
+from spark_bridge.engine.execution.leaves import LeafRows
 from spark_bridge.ingest.dataset_frame import WantedRows
 from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.operators.operator import OperatorInput
@@ -88,7 +87,7 @@ class ParentRows:
             used = _used(plan, name, parent)
             columns, wanted = [*used, *_keys_of(plan, parent)], WantedRows(values=values.get(name, {}))
             rows, size = self._parents.all(name, columns, wanted)
-            frames[name] = _with_origins(plan, name, parent, rows)
+            frames[name] = self._with_origins(plan, name, parent, rows)
             nbytes += size
         return EpochRows(frames, nbytes, self._parallelism, self.time_us)
 
@@ -123,7 +122,7 @@ class ParentRows:
 
     def _without_weights(self, rows: LeafRows) -> LeafRows:
         if rows.few is None:
-            return LeafRows.of_frame(rows.frame.drop(WEIGHT_FIELD.name))
+            return rows  # a query takes the columns of its leaves
         return LeafRows.of_table(self._parents.catalyst.spark, rows.few.drop_columns(WEIGHT_FIELD.name))
 
     def _changes(self, plan: ViewPlan, names: Collection[str]) -> dict[str, ChangeSet]:
@@ -137,7 +136,7 @@ class ParentRows:
         used = _used(plan, name, parent)
         if isinstance(added, AddedRows):
             rows = self._parents.new(name, [*used, *_keys_of(plan, parent)])
-            return _with_origins(plan, name, parent, rows), added.nbytes
+            return self._with_origins(plan, name, parent, rows), added.nbytes
         table = added.select(used)
         if _has_origins(plan):
             keys = added.column(parent.key_column) if parent.names_rows else pa.nulls(added.num_rows, pa.string())
@@ -150,11 +149,30 @@ class ParentRows:
         gone = self._parents.gone(name).select(used)
         if not isinstance(added, AddedRows):
             return self._few(with_weights(gone, added.select(used)))
-        spark = self._parents.catalyst.spark
-        new = with_weight(self._parents.new(name, used).frame, 1)
+        catalyst = self._parents.catalyst
+        both = [(self._parents.new(name, used), 1)]
         if gone.num_rows:
-            new = new.union(with_weight(frame_of_table(spark, gone), -1))
-        return LeafRows.of_frame(new), added.nbytes + gone.nbytes
+            both.append((LeafRows.of_table(catalyst.spark, gone), -1))
+        weighted = [rows.with_constant(catalyst, WEIGHT_FIELD, weight) for rows, weight in both]
+        return LeafRows.together(catalyst, weighted), added.nbytes + gone.nbytes
+
+    def _with_origins(self, plan: ViewPlan, name: str, parent: Parent, rows: LeafRows) -> LeafRows:
+        """Rows of a parent, with their origins in place of their keys if the view stores these."""
+        if not _has_origins(plan):
+            return rows
+        used, origin = _used(plan, name, parent), plan.origin_of(name)
+        if rows.few is not None:
+            table = rows.few
+            keys = table.column(parent.key_column) if parent.names_rows else pa.nulls(table.num_rows, pa.string())
+            few = table.select(used).append_column(ORIGIN_FIELD, _origins(origin, keys))
+            return LeafRows.of_table(self._parents.catalyst.spark, few)
+        names = [quoted_name(each) for each in used]
+        key = _key_text(parent)
+        return self._parents.queries.of_frames(
+            ("rows with origins", origin, key, *names),
+            lambda rows: rows.select(*names, F.concat(F.lit(f"{origin}|"), F.expr(key)).alias(ORIGIN_FIELD.name)),
+            rows,
+        )
 
     def _few(self, table: pa.Table) -> tuple[LeafRows, int]:
         count(WorkCost(given=table.num_rows))
@@ -183,6 +201,14 @@ def _keys_of(plan: ViewPlan, parent: Parent) -> list[str]:
     return [parent.key_column] if _has_origins(plan) and parent.names_rows else []
 
 
+def _key_text(parent: Parent) -> str:
+    """The text of a row's key, as an expression of Spark's SQL."""
+    if not parent.names_rows:
+        return "''"
+    key = quoted_name(parent.key_column)
+    return f"hex({key})" if parent.key_column == FILE_FIELD.name else f"CAST({key} AS STRING)"
+
+
 def _origins(name: str, keys: pa.Array | pa.ChunkedArray) -> pa.Array:
     """The origins of rows by their keys; a row without a key has the view for it."""
     if pa.types.is_binary(keys.type):
@@ -191,18 +217,3 @@ def _origins(name: str, keys: pa.Array | pa.ChunkedArray) -> pa.Array:
         keys = texts.take(pc.index_in(keys, value_set=files))
     texts = pc.binary_join_element_wise(name, pc.fill_null(keys.cast(pa.string()), ""), "|")
     return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
-
-
-def _with_origins(plan: ViewPlan, name: str, parent: Parent, rows: LeafRows) -> LeafRows:
-    """Rows of a parent, with their origins in place of their keys if the view stores these."""
-    if not _has_origins(plan):
-        return rows
-    if not parent.names_rows:
-        key = F.lit("")
-    elif parent.key_column == FILE_FIELD.name:
-        key = F.hex(quoted_name(parent.key_column))
-    else:
-        key = F.col(quoted_name(parent.key_column))
-    origin = F.concat(F.lit(f"{plan.origin_of(name)}|"), key)
-    columns = [*(F.col(quoted_name(each)) for each in _used(plan, name, parent)), origin.alias(ORIGIN_FIELD.name)]
-    return LeafRows.of_frame(rows.frame.select(*columns))

@@ -159,7 +159,7 @@ VIEW_MUTANTS = (
     Mutant(
         "many new rows without a key have no row in a full join",
         _LARGE,
-        (("return LeafRows.of_frame(one.frame.union(other.frame))", "return one"),),
+        (("return LeafRows.together(self._parents.catalyst, [one, other])", "return one"),),
         shown_by=f"{_IN_NO_TABLE}[full]",
     ),
     Mutant(
@@ -917,7 +917,7 @@ VIEW_MUTANTS = (
     Mutant(
         "rows that leave stay among many beside another value",
         "spark_bridge/changes/parents.py",
-        (('stay = rows.frame.join(leaving, key, "left_anti")', "stay = rows.frame"),),
+        (('rows.join(F.broadcast(leaving), key, "left_anti").select(', "rows.select("),),
         shown_by=_STAYING,
     ),
     Mutant(
@@ -1492,6 +1492,20 @@ VIEW_MUTANTS = (
         (("self._plans[before].parents == plan.parents", "True"),),
         shown_by="tests/spark_bridge/maintenance/test_shared_views.py::"
         "test_an_aggregation_over_an_aggregation_goes_on_with_both_under_other_names",
+    ),
+    Mutant(
+        "the query of an operator is planned in each epoch",
+        "spark_bridge/changes/leaf_queries.py",
+        (("            if key not in planned:\n", "            if True:\n"),),
+        shown_by="tests/spark_bridge/operators/test_planned_queries.py"
+        "::test_many_changes_of_files_plan_no_query_from_the_third_epoch_on[left join]",
+    ),
+    Mutant(
+        "a query of DataFrames is planned in each epoch",
+        "spark_bridge/engine/execution/frame_queries.py",
+        (("            if key not in self._made:\n", "            if True:\n"),),
+        shown_by="tests/spark_bridge/operators/test_planned_queries.py"
+        "::test_many_changes_of_files_plan_no_query_from_the_third_epoch_on[global window]",
     ),
     Mutant(
         "the queries that Spark plans in an epoch are not counted",

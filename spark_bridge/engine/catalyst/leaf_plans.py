@@ -39,25 +39,9 @@ class LeafPlans:
         self._local_relation = self._jvm.org.apache.spark.sql.catalyst.plans.logical.LocalRelation
         self._execution_classes: Any = self._jvm.org.apache.spark.sql.execution
 
-    def local_relation(self, output: Any, data: Any = None) -> Plan:
-        """Rows of the driver, under the given attributes (a Seq); no rows without `data`."""
-        return self._local_relation(output, self._scala.seq([]) if data is None else data, False)
-
-    def leaf(self, output: Any, frame: DataFrame) -> Plan:
-        """The frame's rows as a leaf under other attributes (a Seq) of the same names and types.
-
-        An attribute that the frame lacks is null; the columns of the frame are in the order of the attributes.
-        """
-        attributes, names = self._trees.items(output), set(frame.columns)
-        present = [each for each in attributes if each.name() in names]
-        rows = self._leaf(self._scala.seq(present), frame)
-        if len(present) == len(attributes):
-            return rows
-        values = [
-            each if each.name() in names else self._expressions.alias_as(self._expressions.null(each.dataType()), each)
-            for each in attributes
-        ]
-        return self._plans.project(values, rows)
+    def local_relation(self, output: Any) -> Plan:
+        """A leaf without rows, under the given attributes (a Seq)."""
+        return self._local_relation(output, self._scala.no_elements, False)
 
     def unreadable_rows(self, output: Any) -> Plan:
         """A leaf with the given attributes (a Seq) that can be analysed; a query that reads it fails in the driver.
@@ -69,11 +53,6 @@ class LeafPlans:
         mismatched = context.emptyRDD().zip(context.parallelize(self._jvm.java.util.ArrayList(), 1)).rdd()
         unknown = self._jvm.org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning(0)
         return self._logical_rdd(output, mismatched, unknown)
-
-    def unknown_rows(self, output: Any, frame: DataFrame) -> Plan:
-        """The frame's rows under other attributes (a Seq), as a leaf whose rows the optimizer does not see."""
-        execution = frame._jdf.queryExecution()
-        return self._logical_rdd(output, execution.toRdd(), execution.executedPlan().outputPartitioning())
 
     def over_unseen_rows(self, plan: Plan) -> Plan:
         """The plan over leaves whose rows the optimizer does not see: one without rows would make a result empty."""
@@ -123,14 +102,6 @@ class LeafPlans:
         if value is None:
             return self._expressions.null(kind)
         return self._expressions.cast(self._expressions.number(value), kind)
-
-    def _leaf(self, output: Any, frame: DataFrame) -> Plan:
-        rows = analysed(frame)
-        if simple_name(rows) == "LocalRelation":
-            return self.local_relation(output, rows.data())
-        if simple_name(rows) == "LogicalRDD":
-            return self._logical_rdd(output, rows.rdd(), rows.outputPartitioning())
-        return self.unknown_rows(output, frame)
 
     def _logical_rdd(self, output: Any, rdd: Any, partitioning: Any) -> Plan:
         return self._execution_classes.LogicalRDD(

@@ -8,18 +8,13 @@ from functools import cache, reduce
 from threading import RLock
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from actors.schemas.ddl import quoted_name
-from actors.sources.event_time import event_times_us
 from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, frame_of_rdd, frame_of_table
 from spark_bridge.engine.catalyst.catalyst import Catalyst
-from spark_bridge.engine.catalyst.trees import Plan, attribute_id
 from spark_bridge.engine.execution.driver_plan import HeldRows, held_rows
 from spark_bridge.engine.execution.task_rows import TaskRows, rows_of_table
-from state.tables.stored_rows import WEIGHT_FIELD
 
 FEW_BYTES = 2 << 20
 """Rows up to this size need no job, see `spark_bridge.engine.execution.driver_plan`."""
@@ -120,29 +115,6 @@ class LeafRows:
                     self._parts = self._make_parts()
             return self._parts
 
-    def parted(self, spark: SparkSession, column: str, time_us: int) -> tuple[LeafRows | None, LeafRows]:
-        """The rows before a time, None if it is known that there are none, and the others.
-
-        Args:
-            spark: the session of the rows.
-            column: a timestamp or a date, never null; a time without a zone counts as UTC.
-            time_us: the time, in microseconds since 1970.
-        """
-        if self.few is None:
-            is_before = F.unix_micros(F.col(quoted_name(column)).cast("timestamp")) < time_us
-            return LeafRows.of_frame(self.frame.where(is_before)), LeafRows.of_frame(self.frame.where(~is_before))
-        before = pc.less(event_times_us(self.few.column(column)), time_us)
-        if not pc.any(before).as_py():
-            return None, self
-        rows = (self.few.filter(each) for each in (before, pc.invert(before)))
-        early, others = (LeafRows.of_table(spark, each) for each in rows)
-        return early, others
-
-
-def with_weight(rows: DataFrame, weight: int) -> DataFrame:
-    """The rows with a weight, in the last column."""
-    return rows.withColumn(WEIGHT_FIELD.name, F.lit(weight).cast("bigint"))
-
 
 Leaves = Mapping[str, LeafRows | None]
 """Source → its new rows; a source that is missing or None has no new rows."""
@@ -152,23 +124,6 @@ def is_few(rows: Iterable[LeafRows]) -> bool:
     """Whether this process holds the rows of all of these leaves, and they are few together."""
     few = [each.few for each in rows]
     return sum(FEW_BYTES + 1 if each is None else each.nbytes for each in few) <= FEW_BYTES
-
-
-def graft(catalyst: Catalyst, plan: Plan, sources: Mapping[int, str], rows: Leaves) -> Plan:
-    """The plan over an epoch's rows.
-
-    The new leaves have the attributes of the old ones, so the plan is not analysed again.
-
-    Args:
-        plan: the analysed plan.
-        sources: id of a leaf's first attribute → the source of the leaf.
-    """
-    children = catalyst.trees.items(plan.children())
-    if children:
-        return catalyst.trees.with_children(plan, [graft(catalyst, child, sources, rows) for child in children])
-    output = plan.output()
-    new = rows.get(sources[attribute_id(output.apply(0))])
-    return plan if new is None else catalyst.rows.leaf(output, new.frame)
 
 
 def _frame_of(spark: SparkSession, parts: Sequence[TaskRows]) -> DataFrame:

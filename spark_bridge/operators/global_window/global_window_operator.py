@@ -21,8 +21,8 @@ from actors.schemas.ddl import quoted_name
 from spark_bridge.changes.change_set import with_weights
 from spark_bridge.changes.equal_rows import different
 from spark_bridge.changes.parents import Parents
-from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, table_of_frame
-from spark_bridge.engine.execution.leaves import LeafRows, graft, with_weight
+from spark_bridge.engine.catalyst.arrow_frames import spark_schema
+from spark_bridge.engine.execution.leaves import LeafRows
 from spark_bridge.operators.global_window.all_rows_cut import ALL_ROWS
 from spark_bridge.operators.global_window.global_window_plan import GlobalWindowPlan
 from spark_bridge.operators.operator import Operator, OperatorInput
@@ -47,10 +47,14 @@ class GlobalWindowOperator(Operator[GlobalWindowPlan]):
         )
         size = size_before + size_after
         if before.few is None or after.few is None:
-            was, is_now = (
-                _over(parents, plan, each, size).select(*map(quoted_name, columns)) for each in (before, after)
+            both = LeafRows.together(
+                parents.catalyst,
+                [
+                    _over(parents, plan, rows, columns, size).with_constant(parents.catalyst, WEIGHT_FIELD, weight)
+                    for rows, weight in ((before, -1), (after, 1))
+                ],
             )
-            return _difference(with_weight(was, -1).union(with_weight(is_now, 1)), columns), size
+            return _difference(parents, plan, both, columns, size), size
         query = parents.queries.of(plan)
         both = with_weights(*(query.table(each.few, plan.schema) for each in (before, after)))
         changed = different(both.select([*columns, _WEIGHT]))
@@ -62,25 +66,27 @@ class GlobalWindowOperator(Operator[GlobalWindowPlan]):
         """See `Operator.all`."""
         parents = given.parents
         rows, size = _rows(parents, plan, parents.by_name[plan.rows].version)
-        return LeafRows.of_frame(_over(parents, plan, rows, size).select(*columns)), size
+        return _over(parents, plan, rows, columns, size), size
 
 
-def _difference(both: DataFrame, columns: list[str]) -> LeafRows:
+def _difference(parents: Parents, plan: GlobalWindowPlan, both: LeafRows, columns: list[str], nbytes: int) -> LeafRows:
     """The net changes of rows with weights: a delete and an insert of identical rows cancel each other."""
-    if not any(_has(field.dataType, MapType) for field in both.schema):
-        return LeafRows.of_frame(_net_rows(both, columns))
-    # Spark does not group by maps.
-    rows = table_of_frame(both, arrow_schema(both.schema))
-    return LeafRows.of_table(both.sparkSession, different(rows))
+    schema = pa.schema([*(plan.schema.field(each) for each in columns), WEIGHT_FIELD])
+    if any(_has(field.dataType, MapType) for field in spark_schema(schema)):
+        # Spark does not group by maps.
+        return LeafRows.of_table(parents.catalyst.spark, different(parents.queries.table(both, schema)))
+    catalyst = parents.catalyst_for(nbytes)
+    return parents.queries.of_frames(
+        ("net rows", *columns), lambda both: _net_rows(both, columns), both, catalyst=catalyst
+    )
 
 
 def _rows(parents: Parents, plan: GlobalWindowPlan, version: ViewVersion) -> tuple[LeafRows, int]:
     return parents.every(version, parents.by_name[plan.rows].plan.schema.names)
 
 
-def _over(parents: Parents, plan: GlobalWindowPlan, rows: LeafRows, nbytes: int) -> DataFrame:
-    catalyst = parents.catalyst_for(nbytes)
-    return catalyst.queries.frame(graft(catalyst, plan.query, plan.leaves, {ROWS: rows}))
+def _over(parents: Parents, plan: GlobalWindowPlan, rows: LeafRows, columns: list[str], nbytes: int) -> LeafRows:
+    return parents.computed(plan, "all", plan.query, plan.leaves, {ROWS: rows}, columns, nbytes)
 
 
 def _net_rows(both: DataFrame, columns: list[str]) -> DataFrame:

@@ -16,19 +16,24 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
+from actors.schemas.ddl import quoted_name
 from actors.schemas.metadata_columns import PATH, ROW
 from actors.sources.event_time import event_times_us
 from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.datasets.view_table import ViewTable, time_in_sql
-from spark_bridge.engine.catalyst.arrow_frames import table_of_frame
 from spark_bridge.engine.catalyst.carried_column import columns_of_leaf
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.trees import Expression
-from spark_bridge.engine.execution.leaves import graft
+from spark_bridge.engine.execution.frame_queries import FrameQueries
+from spark_bridge.engine.execution.leaves import LeafRows
+from spark_bridge.engine.execution.planned_once import PlannedOnce
 from spark_bridge.ingest.epoch_rows import EpochRows, LateRows
 from spark_bridge.ingest.followed_watermarks import closed_until
 from spark_bridge.operators.group.aggregate_plan import AggregatePlan
@@ -43,6 +48,8 @@ from state.location import Location
 from state.tables.group_key import KEY_COLUMN, keys_of_rows
 from state.tables.records import ViewVersion
 from state.tables.row_selection import quoted_column
+
+_CLOSED_FIELD = pa.field("__sw_closed", pa.int64())
 
 
 class ClosingView(AggregateView):
@@ -204,10 +211,14 @@ class ClosingSessions(ClosingView):
     def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:
         super().__init__(catalyst, root, replace(plan, plan=with_all_sessions(catalyst, plan.plan)))
         assert plan.closing is not None and plan.closing.session_time is not None, "it groups by sessions"
-        self._time = plan.closing.session_time
+        self._time, self._frames = plan.closing.session_time, FrameQueries()
         self._alone = AggregatePlan(catalyst, plan, subtracts=False, counts=False)
         shown = [catalyst.expressions.alias(each, name) for name, each in self._columns_shown(plan).items()]
         self._late_rows = catalyst.queries.analyse(catalyst.plans.project(shown, aggregate_of(plan.plan).child()))
+
+    @cached_property
+    def _late_query(self) -> PlannedOnce:
+        return PlannedOnce(self._catalyst, self._late_rows, self._view.leaves)
 
     def _opened(self, merged: MergedGroups) -> pa.Table:
         """New sessions as they are stored while they are open."""
@@ -235,15 +246,44 @@ class ClosingSessions(ClosingView):
         leaf = rows.frames[self._source]
         if self._closed is None or leaf is None:
             return rows
-        late, in_time = leaf.parted(self._catalyst.spark, self._time, self._closed)
+        late, in_time = self._parted(leaf, self._closed)
         if late is not None:
             self._view.timestamps.set_time(rows.time_us)
-            plan = graft(self._catalyst, self._late_rows, self._view.leaves, {self._source: late})
-            found = table_of_frame(self._catalyst.queries.frame(plan), self._catalyst.schemas.arrow_schema(plan))
+            schema = self._catalyst.schemas.arrow_schema(self._late_rows)
+            found = self._late_query.table({self._source: late}, schema)
             if found.num_rows:
                 what = "sessions of its time may be closed"
                 self._keep(LateRows(self._name, self._source, self._closed, found, what))
         return replace(rows, frames={**rows.frames, self._source: in_time})
+
+    def _parted(self, rows: LeafRows, closed: int) -> tuple[LeafRows | None, LeafRows]:
+        """The rows before a watermark, or None without such rows, and the other rows."""
+        if rows.few is not None:
+            is_late = pc.less(event_times_us(rows.few.column(self._time)), closed)
+            if not pc.any(is_late).as_py():
+                return None, rows
+            halves = (rows.few.filter(each) for each in (is_late, pc.invert(is_late)))
+            late, in_time = (LeafRows.of_table(self._catalyst.spark, each) for each in halves)
+            return late, in_time
+        time, watermark = self._time, F.col(_CLOSED_FIELD.name)
+        one = pa.table([pa.array([closed], _CLOSED_FIELD.type)], schema=pa.schema([_CLOSED_FIELD]))
+        given = rows, LeafRows.of_table(self._catalyst.spark, one)
+
+        def timed(rows: DataFrame, closed: DataFrame) -> DataFrame:
+            return rows.crossJoin(F.broadcast(closed))
+
+        late = self._frames.rows(
+            self._catalyst, ("late", time), lambda *both: timed(*both).where(_micros(time) < watermark), *given
+        )
+        in_time = self._frames.rows(
+            self._catalyst, ("in time", time), lambda *both: timed(*both).where(_micros(time) >= watermark), *given
+        )
+        return late, in_time
+
+
+def _micros(column: str) -> Column:
+    """The event time in microseconds since 1970; a time without a zone counts as UTC."""
+    return F.unix_micros(F.col(quoted_name(column)).cast("timestamp"))
 
 
 def _keyed(groups: pa.Table, by: Sequence[str]) -> pa.Table:

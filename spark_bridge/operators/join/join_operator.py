@@ -7,15 +7,13 @@ the condition of the join is computed by Spark's expressions, over the rows that
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from spark_bridge.changes.parents import Parents
 from spark_bridge.changes.sides import stored_names
 from spark_bridge.engine.catalyst.trees import Plan
-from spark_bridge.engine.execution.leaves import LeafRows, graft, with_weight
+from spark_bridge.engine.execution.leaves import LeafRows, Leaves
 from spark_bridge.ingest.dataset_frame import WantedRows
 from spark_bridge.operators.cut import Cut
 from spark_bridge.operators.join.join_cut import SIDES, cut_join
@@ -23,7 +21,7 @@ from spark_bridge.operators.join.join_plan import LEFT, RIGHT, JoinPlan
 from spark_bridge.operators.join.joined_changes import changed_rows
 from spark_bridge.operators.join.large_sides import LargeSide, few_hashes, terms
 from spark_bridge.operators.operator import Operator, OperatorInput
-from state.tables.stored_rows import JOIN_FIELD
+from state.tables.stored_rows import JOIN_FIELD, WEIGHT_FIELD
 
 
 class JoinOperator(Operator[JoinPlan]):
@@ -59,25 +57,28 @@ class JoinOperator(Operator[JoinPlan]):
                 known[JOIN_FIELD.name] = hashes  # only rows that meet those of the other side
             tells = bool(wanted[side]) and hashes is None
             columns_there = [*stored, JOIN_FIELD.name] if tells else stored
-            rows, size = parents.all(name, columns_there, WantedRows(values=known))
-            frames[side] = _without_hashes(parents, rows) if tells else rows
+            frames[side], size = parents.all(name, columns_there, WantedRows(values=known))
+            rows = frames[side]
             hashes = few_hashes(rows.few) if tells and rows.few is not None else None
             nbytes += size
-        catalyst = parents.catalyst_for(nbytes)
-        frame = catalyst.queries.frame(graft(catalyst, join.plan, join.leaves, frames))
-        return LeafRows.of_frame(frame.select(*columns)), nbytes
+        return _joined(parents, join, frames, columns, nbytes), nbytes
 
 
 def _changed_by_tasks(parents: Parents, join: JoinPlan, columns: list[str]) -> tuple[LeafRows, int]:
     """`JoinOperator.changed`, of rows that tasks read and join."""
     left, right = (LargeSide(parents, name) for name in join.sides)
     nbytes = left.nbytes + right.nbytes
-    catalyst = parents.catalyst_for(nbytes)
-    changed = list[DataFrame]()
-    for weight, of_left, of_right in terms(join.kind, left, right):
-        rows = graft(catalyst, join.plan, join.leaves, {LEFT: of_left, RIGHT: of_right})
-        changed.append(with_weight(catalyst.queries.frame(rows).select(*columns), weight))
-    return LeafRows.of_frame(reduce(DataFrame.union, changed)), nbytes
+    changed = [
+        _joined(parents, join, {LEFT: of_left, RIGHT: of_right}, columns, nbytes).with_constant(
+            parents.catalyst, WEIGHT_FIELD, weight
+        )
+        for weight, of_left, of_right in terms(join.kind, left, right)
+    ]
+    return LeafRows.together(parents.catalyst, changed), nbytes
+
+
+def _joined(parents: Parents, join: JoinPlan, sides: Leaves, columns: list[str], nbytes: int) -> LeafRows:
+    return parents.computed(join, "join", join.plan, join.leaves, sides, columns, nbytes)
 
 
 def _wanted(join: JoinPlan, side: str, values: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
@@ -86,9 +87,3 @@ def _wanted(join: JoinPlan, side: str, values: Mapping[str, pa.Array]) -> dict[s
     if join.kind != "inner" and (join.kind == "full" or side == RIGHT):
         return {}
     return {stored: values[column] for column, of, stored in join.columns if of == side and column in values and stored}
-
-
-def _without_hashes(parents: Parents, rows: LeafRows) -> LeafRows:
-    if rows.few is None:
-        return LeafRows.of_frame(rows.frame.drop(JOIN_FIELD.name))
-    return LeafRows.of_table(parents.catalyst.spark, rows.few.drop_columns(JOIN_FIELD.name))

@@ -7,7 +7,7 @@ too many to be looked up.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import pyarrow as pa
@@ -121,14 +121,14 @@ class LargeSide:
         if hashes is not None:
             keyed = self._at(version, self._names, hashes)
         else:
-            both = self.changing().union(beside.changing()).distinct()
+            both = LeafRows.together(self._parents.catalyst, [self.changing(), beside.changing()])
             keyed = self._meeting(self._at(version, [*self._names, _JOIN], None), both)
         return self._together(keyed, self._without_key(after=after))
 
-    def changing(self) -> DataFrame:
+    def changing(self) -> LeafRows:
         """The hashes of the rows that change."""
-        rows = LeafRows.of_table(self._parents.catalyst.spark, self.gone.select([_JOIN])).frame
-        return rows.union(self._new_with([_JOIN]).frame) if self.has_new else rows
+        rows = LeafRows.of_table(self._parents.catalyst.spark, self.gone.select([_JOIN]))
+        return LeafRows.together(self._parents.catalyst, [rows, self._new_with([_JOIN])]) if self.has_new else rows
 
     def changed_beside(self, other: LargeSide) -> tuple[LeafRows, LeafRows]:
         """The rows that leave and those that come, with those that stay beside changed rows of the other."""
@@ -143,7 +143,7 @@ class LargeSide:
         if not self.has_new:
             return self.coming()
         new = self._new_with([*self._names, _JOIN])
-        return self._named(LeafRows.of_frame(new.frame.where(F.col(_JOIN).isNull())))
+        return self._queried("rows without a key", lambda rows: rows.where(F.col(_JOIN).isNull()), new)
 
     def _at(self, version: ViewVersion, columns: list[str], hashes: pa.Array | None) -> LeafRows:
         if hashes is None:
@@ -157,11 +157,13 @@ class LargeSide:
     def _new_with(self, columns: list[str]) -> LeafRows:
         return self._parents.new(self._name, columns)
 
-    def _meeting(self, rows: LeafRows, hashes: DataFrame) -> LeafRows:
-        return self._named(LeafRows.of_frame(rows.frame.join(hashes, _JOIN, "left_semi")))
+    def _meeting(self, rows: LeafRows, hashes: LeafRows) -> LeafRows:
+        return self._queried("rows that meet", lambda rows, hashes: rows.join(hashes, _JOIN, "left_semi"), rows, hashes)
 
-    def _named(self, rows: LeafRows) -> LeafRows:
-        return LeafRows.of_frame(rows.frame.select(*map(quoted_name, self._names)))
+    def _queried(self, name: str, make: Callable[..., DataFrame], *given: LeafRows) -> LeafRows:
+        names = [quoted_name(each) for each in self._names]
+        key = name, *names
+        return self._parents.queries.of_frames(key, lambda *frames: make(*frames).select(*names), *given)
 
     def _of_table(self, rows: pa.Table) -> LeafRows:
         return LeafRows.of_table(self._parents.catalyst.spark, rows.select(self._names))
@@ -169,7 +171,7 @@ class LargeSide:
     def _together(self, one: LeafRows, other: LeafRows) -> LeafRows:
         if one.few is not None and other.few is not None:
             return self._of_table(pa.concat_tables([one.few, other.few.cast(one.few.schema)]))
-        return LeafRows.of_frame(one.frame.union(other.frame))
+        return LeafRows.together(self._parents.catalyst, [one, other])
 
 
 def terms(kind: JoinKind, left: LargeSide, right: LargeSide) -> Iterator[tuple[int, LeafRows, LeafRows]]:

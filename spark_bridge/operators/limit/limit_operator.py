@@ -18,9 +18,10 @@ import pyarrow.compute as pc
 from spark_bridge.changes.change_set import with_weights
 from spark_bridge.changes.equal_rows import different, without
 from spark_bridge.changes.parents import Parents
-from spark_bridge.engine.catalyst.arrow_frames import table_of_frame
+from spark_bridge.engine.catalyst.queries import analysed
 from spark_bridge.engine.catalyst.trees import Plan
-from spark_bridge.engine.execution.leaves import LeafRows, graft
+from spark_bridge.engine.execution.frame_queries import SEVERAL
+from spark_bridge.engine.execution.leaves import LeafRows
 from spark_bridge.ingest.dataset_frame import WantedRows
 from spark_bridge.operators.cut import Cut
 from spark_bridge.operators.limit.first_rows import First, FirstRows
@@ -93,8 +94,14 @@ class LimitOperator(Operator[LimitPlan]):
         most, schema = _most(limit), parents.by_name[limit.rows].plan.schema
         rows, nbytes = parents.all_at(version, schema.names, WantedRows())
         catalyst = parents.catalyst_for(nbytes)
-        frame = catalyst.queries.frame(graft(catalyst, limit.whole, limit.leaves, {ROWS: rows}))
-        first = table_of_frame(frame.limit(most), schema)
+        query = parents.queries.planned(
+            catalyst,
+            limit,
+            "first rows",
+            lambda: analysed(catalyst.queries.frame(limit.whole).limit(most)),
+            limit.leaves,
+        )
+        first = query.table({ROWS: rows}, schema, SEVERAL)
         return First(first, first.num_rows < most)
 
 

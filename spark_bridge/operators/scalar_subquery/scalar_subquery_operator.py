@@ -18,11 +18,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from actors.schemas.ddl import quoted_name
 from spark_bridge.changes.equal_rows import different
 from spark_bridge.changes.parents import Parents
-from spark_bridge.engine.catalyst.arrow_frames import frame_of_table, table_of_frame
 from spark_bridge.engine.catalyst.trees import Plan
-from spark_bridge.engine.execution.leaves import LeafRows, graft
+from spark_bridge.engine.execution.leaves import LeafRows
 from spark_bridge.ingest.dataset_frame import WantedRows
 from spark_bridge.operators.cut import Cut
 from spark_bridge.operators.operator import Operator, OperatorInput
@@ -60,10 +60,10 @@ class ScalarSubqueryOperator(Operator[ScalarSubqueryPlan]):
             changed = different(result.select([*columns, _WEIGHT]))
             return LeafRows.of_table(spark, changed), changed.nbytes
         size += changes.nbytes
-        frame = _over(parents, plan, rows, size).select(*columns, _WEIGHT)
+        found = [_over(parents, plan, rows, [*columns, _WEIGHT], size)]
         if staying is not None:
-            frame = frame.union(_differing(parents, plan, staying, before, after, size).select(*columns, _WEIGHT))
-        return LeafRows.of_frame(frame), size
+            found.append(_differing(parents, plan, staying, before, after, columns, size))
+        return LeafRows.together(parents.catalyst, found), size
 
     def all(
         self, given: OperatorInput, plan: ScalarSubqueryPlan, columns: list[str], values: Mapping[str, pa.Array]
@@ -73,14 +73,25 @@ class ScalarSubqueryOperator(Operator[ScalarSubqueryPlan]):
         wanted = {stored: values[name] for name, stored in plan.unchanged.items() if name in values}
         rows, size = parents.all(plan.rows, _names(parents, plan), WantedRows(values=wanted))
         _, after = _values(parents, plan)
-        one = frame_of_table(parents.catalyst.spark, after.append_column(WEIGHT_FIELD, pa.array([1], pa.int64())))
-        leaf = LeafRows.of_frame(rows.frame.crossJoin(F.broadcast(one)))
-        return LeafRows.of_frame(_over(parents, plan, leaf, size).select(*columns)), size
+        if rows.few is not None:
+            leaf = LeafRows.of_table(parents.catalyst.spark, _with(rows.few, after, 1))
+        else:
+            leaf = _beside(parents, rows, after.append_column(WEIGHT_FIELD, pa.array([1], pa.int64())))
+        return _over(parents, plan, leaf, columns, size), size
 
 
-def _over(parents: Parents, plan: ScalarSubqueryPlan, leaf: LeafRows, nbytes: int) -> DataFrame:
-    catalyst = parents.catalyst_for(nbytes)
-    return catalyst.queries.frame(graft(catalyst, plan.query, plan.leaves, {ROWS: leaf}))
+def _over(parents: Parents, plan: ScalarSubqueryPlan, leaf: LeafRows, columns: list[str], nbytes: int) -> LeafRows:
+    return parents.computed(plan, "all", plan.query, plan.leaves, {ROWS: leaf}, columns, nbytes)
+
+
+def _beside(parents: Parents, rows: LeafRows, one: pa.Table) -> LeafRows:
+    """Many rows, each with the columns of a single row."""
+    return parents.queries.of_frames(
+        "rows with single values",
+        lambda rows, one: rows.crossJoin(F.broadcast(one)),
+        rows,
+        LeafRows.of_table(parents.catalyst.spark, one),
+    )
 
 
 def _names(parents: Parents, plan: ScalarSubqueryPlan) -> list[str]:
@@ -103,7 +114,7 @@ def _single(parents: Parents, value: SingleValue) -> tuple[pa.Table, pa.Table]:
             return gone, new
     rows, _ = parents.all(value.view, names, WantedRows())
     schema = pa.schema([parent.plan.schema.field(name) for name in names])
-    present = table_of_frame(rows.frame, schema) if rows.few is None else rows.few
+    present = parents.queries.table(rows, schema) if rows.few is None else rows.few
     return present, present
 
 
@@ -118,21 +129,31 @@ def _changes(parents: Parents, plan: ScalarSubqueryPlan, before: pa.Table, after
 
 
 def _differing(
-    parents: Parents, plan: ScalarSubqueryPlan, rows: LeafRows, before: pa.Table, after: pa.Table, nbytes: int
-) -> DataFrame:
+    parents: Parents,
+    plan: ScalarSubqueryPlan,
+    rows: LeafRows,
+    before: pa.Table,
+    after: pa.Table,
+    columns: list[str],
+    nbytes: int,
+) -> LeafRows:
     """The results over many rows that stay, as far as they differ before and after, computed by tasks."""
-    catalyst = parents.catalyst_for(nbytes)
     later = after.rename_columns([f"{AFTER}{name}" for name in after.schema.names])
     both = pa.table([*before.columns, *later.columns], names=[*before.schema.names, *later.schema.names])
-    one = frame_of_table(parents.catalyst.spark, both)
-    leaf = LeafRows.of_frame(rows.frame.crossJoin(F.broadcast(one)))
-    pairs = catalyst.queries.frame(graft(catalyst, plan.pairs, plan.leaves, {ROWS: leaf}))
+    leaf = _beside(parents, rows, both)
+    pairs = parents.computed(plan, "pairs", plan.pairs, plan.leaves, {ROWS: leaf}, ["before", "after"], nbytes)
+    names = [f"result.{quoted_name(each)}" for each in columns]
+    return parents.queries.of_frames(("differing results", *names), lambda pairs: _results(pairs, names), pairs)
+
+
+def _results(pairs: DataFrame, names: list[str]) -> DataFrame:
+    """The results that differ, with their weights."""
     results = [
         F.struct(F.col(name).alias("result"), F.lit(weight).cast("bigint").alias("weight"))
         for name, weight in (("before", -1), ("after", 1))
     ]
     each = pairs.select(F.explode(F.array(*results)).alias("each")).where("each.result IS NOT NULL")
-    return each.select("each.result.*", F.col("each.weight").alias(_WEIGHT))
+    return each.select(*(f"each.{name}" for name in names), F.col("each.weight").alias(_WEIGHT))
 
 
 def _in_one_row(rows: list[pa.Table], values: tuple[SingleValue, ...]) -> pa.Table:

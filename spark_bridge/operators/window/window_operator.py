@@ -16,7 +16,7 @@ from spark_bridge.changes.equal_rows import different
 from spark_bridge.changes.hot_keys import note_hottest
 from spark_bridge.changes.sides import stored_names
 from spark_bridge.engine.catalyst.trees import Plan
-from spark_bridge.engine.execution.leaves import LeafRows, graft
+from spark_bridge.engine.execution.leaves import LeafRows
 from spark_bridge.ingest.dataset_frame import WantedRows
 from spark_bridge.operators.cut import Cut
 from spark_bridge.operators.operator import Operator, OperatorInput
@@ -59,6 +59,5 @@ class WindowOperator(Operator[WindowPlan]):
         wanted = {stored: values[name] for name, stored in of_key.items() if name in values}
         names = stored_names(parents.by_name[window.rows])
         rows, nbytes = parents.all(window.rows, names, WantedRows(values=wanted))
-        catalyst = parents.catalyst_for(nbytes)
-        frame = catalyst.queries.frame(graft(catalyst, window.whole, window.leaves, {ROWS: rows}))
-        return LeafRows.of_frame(frame.select(*columns)), nbytes
+        found = parents.computed(window, "all", window.whole, window.leaves, {ROWS: rows}, columns, nbytes)
+        return found, nbytes

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from _pytest.mark.structures import ParameterSet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -16,6 +15,7 @@ from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.materializer import Materializer
 from spark_bridge.plans.view_definition import ViewDefinition
 from state.location import Location
+from tests.cases import few
 from tests.spark_bridge.closed_view import SCHEMA as CLOSED_SCHEMA
 from tests.spark_bridge.closed_view import rows_of_file, us
 from tests.spark_bridge.followed_view import blocks
@@ -23,6 +23,7 @@ from tests.spark_bridge.random_rows import random_rows
 from tests.spark_bridge.timed_graph import TimedGraph
 from tests.spark_bridge.view_graph import ViewGraph
 from tests.spark_bridge.view_queries import twice
+from tests.spark_bridge.ways_of_rows import as_if_many
 
 _FIRST, _EPOCHS = 2, 6
 _ALL_OF = "(SELECT k, g, i, at FROM t UNION ALL SELECT k, g, i, at FROM u UNION ALL SELECT k, g, i, at FROM w)"
@@ -105,12 +106,6 @@ CLOSED = {
     "closed sessions": "SELECT session_window AS w, k, count(*) AS n FROM t "
     "GROUP BY k, session_window(at, '4 minutes')",
 }
-STILL_PLANNED = {
-    *("union of two", "union of three", "aggregate of three", "extremes", "typed aggregates", "moments", "distinct"),
-    *("distinct of three", "grouping sets", "hopping windows", "window function of three", "limit of three"),
-    *("global window", "join of a union", "join with values", "correlated subquery", "time of the epoch", "explode"),
-    *("aggregate of explode", "lateral", "over: union", "rows_of_a_udf", "groups_of_a_udf", *CLOSED),
-}
 
 
 def planned_of_files(spark: SparkSession, root: Path, definition: ViewDefinition) -> list[int]:
@@ -149,14 +144,7 @@ def planned_of_rows(spark: SparkSession, root: Path, definition: ViewDefinition)
     return planned[:1] + planned[3:]
 
 
-def _marked(names: Iterable[str]) -> list[ParameterSet]:
-    """The cases; those that still plan queries are expected to fail, and the list shrinks when one does not."""
-    fails = pytest.mark.xfail(strict=True, raises=AssertionError)
-    return [pytest.param(name, marks=fails if name in STILL_PLANNED else ()) for name in names]
-
-
-@pytest.mark.more_after(2)
-@pytest.mark.parametrize("name", _marked(DEFINITIONS))
+@pytest.mark.parametrize("name", few(DEFINITIONS, "aggregate of three", "correlated subquery"))
 def test_changes_of_files_plan_no_query_from_the_third_epoch_on(
     local_spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
@@ -165,7 +153,17 @@ def test_changes_of_files_plan_no_query_from_the_third_epoch_on(
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("name", _marked(CLOSED))
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_many_changes_of_files_plan_no_query_from_the_third_epoch_on(
+    local_spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    with as_if_many():
+        planned = planned_of_files(local_spark, tmp_path, DEFINITIONS[name])
+    assert planned[0] and planned[_FIRST:] == [0] * (_EPOCHS - _FIRST)
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("name", CLOSED)
 def test_closed_windows_plan_no_query_from_the_third_epoch_on(
     local_spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
