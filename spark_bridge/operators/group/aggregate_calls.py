@@ -47,6 +47,7 @@ class AggregateCall:
         expression: Spark's AggregateExpression.
         function: the maintained function.
         buffer: of that function.
+        is_helper: see the argument.
 
     Args:
         view: the name of the view, for messages.
@@ -58,7 +59,7 @@ class AggregateCall:
     """
 
     def __init__(self, catalyst: Catalyst, view: str, expression: Expression, *, is_helper: bool = False) -> None:
-        self._catalyst, self._is_helper = catalyst, is_helper
+        self._catalyst, self.is_helper = catalyst, is_helper
         self.expression = expression
         maintained = maintained_function(catalyst, view, expression.aggregateFunction())
         self.function = maintained.function
@@ -95,7 +96,7 @@ class AggregateCall:
         kind = simple_name(self.function)
         if kind in ("Min", "Max"):
             return "kept"
-        if self._is_helper and kind != "Count":
+        if self.is_helper:
             return "helper"
         if kind in ("Count", "BitXorAgg"):
             return "subtracted"
@@ -173,7 +174,8 @@ def with_helper_aggregates(
     together = [*calls]
 
     def add(expression: Expression, *, is_helper: bool = False) -> None:
-        if not any(known.is_call(expression) for known in together):
+        # A magnitude is not subtracted, so it is never the sum that a query shows.
+        if not any(known.is_helper == is_helper and known.is_call(expression) for known in together):
             together.append(AggregateCall(catalyst, view, expression, is_helper=is_helper))
 
     add(catalyst.functions.count_of_rows())
@@ -182,7 +184,10 @@ def with_helper_aggregates(
             add(each)
     for call in calls if retracts else ():
         if call.removal == "retracted":
-            for each in terms_of(catalyst, call.function, call.filter).calls:
+            terms = terms_of(catalyst, call.function, call.filter)
+            if terms.count is not None:
+                add(terms.count)
+            for each in terms.helpers:
                 add(each, is_helper=True)
     return together
 
@@ -206,7 +211,10 @@ def call_texts(catalyst: Catalyst, view: ViewPlan, calls: Sequence[AggregateCall
     aggregate = aggregate_of(view.plan)
     within = [each.definition for each in view.computed.values()]
     text = partial(call_text, catalyst, aggregate, leaves=view.leaves, within=within)
-    return text(call=None), [text(call=each.expression) for each in calls]
+    texts = [text(call=each.expression) for each in calls]
+    return text(call=None), [
+        f"helper {each}" if call.is_helper else each for call, each in zip(calls, texts, strict=True)
+    ]
 
 
 @dataclass(frozen=True)

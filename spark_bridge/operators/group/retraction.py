@@ -60,10 +60,9 @@ class Terms:
     magnitudes: Mapping[str, Expression]
 
     @property
-    def calls(self) -> list[Expression]:
-        """All helper aggregates."""
-        digits = [each for term in self.terms.values() for each in term.digits]
-        return [*([] if self.count is None else [self.count]), *digits, *self.magnitudes.values()]
+    def helpers(self) -> list[Expression]:
+        """The calls for its digits and magnitudes."""
+        return [*(each for term in self.terms.values() for each in term.digits), *self.magnitudes.values()]
 
 
 def terms_of(catalyst: Catalyst, function: Expression, condition: Expression | None) -> Terms:

@@ -149,8 +149,7 @@ class SubtractionPlan:
         lost = pc.or_(left.column(_LOST_COLUMN), pc.and_(pa.array(is_lost), remain))
         left = left.drop_columns(_LOST_COLUMN).append_column(_LOST_COLUMN, lost)
         for name, values in columns.items():
-            if name not in left.schema.names:  # a call of the query may equal a helper aggregate
-                left = left.append_column(stored.schema.field(name), values)
+            left = left.append_column(stored.schema.field(name), values)
         return left
 
     def _left(self, index: int) -> list[Column]:
@@ -212,19 +211,20 @@ def _retracted_calls(catalyst: Catalyst, buffers: Sequence[CallBuffer]) -> dict[
 
 
 def _retracted_call(catalyst: Catalyst, buffer: CallBuffer, buffers: Sequence[CallBuffer]) -> RetractedCall | None:
-    def column_of(helper: Expression) -> str:
-        return next(str(each.fields[0].name) for each in buffers if each.call.is_call(helper))
+    def column_of(expression: Expression, *, is_helper: bool = True) -> str:
+        found = (each for each in buffers if each.call.is_helper == is_helper and each.call.is_call(expression))
+        return str(next(found).fields[0].name)
 
+    if not any(each.call.is_helper for each in buffers):
+        return None
     call = buffer.call
     terms = terms_of(catalyst, call.function, call.filter)
-    if not all(any(each.call.is_call(helper) for each in buffers) for helper in terms.calls):
-        return None
     attributes = [str(each.name()) for each in call.buffer.attributes]
     own = [field.name for field in buffer.fields]
     if terms.count is None:
         count = next(column for column, name in zip(own, attributes, strict=True) if name in ("n", "count"))
     else:
-        count = column_of(terms.count)
+        count = column_of(terms.count, is_helper=False)
     return RetractedCall(
         own,
         attributes,

@@ -34,6 +34,8 @@ QUERIES: Mapping[str, str] = {
     "special values": "SELECT k, sum(x) AS s, avg(x) AS a, stddev(x) AS d, sum(f) AS sf, avg(f) AS af, corr(x, i) AS c,"
     " skewness(x) AS sk FROM t GROUP BY k",
     "one row": f"SELECT sum({_Y}) AS s, stddev({_Y}) AS d, avg({_Y}) AS a, stddev(i) AS e FROM t",
+    "its own helpers": "SELECT k, sum(x) AS s, sum(CAST(rint(x * 4096.0D) AS bigint)) AS h, count(x) AS c, "
+    "sum(abs(x) * (abs(x) + 1.0D)) AS m FROM t WHERE abs(x) < 1000 GROUP BY k",
     "having": f"SELECT k, avg({_Y}) AS a FROM t GROUP BY k HAVING stddev({_Y}) > 100",
 }  # fmt: skip
 _SCHEMA = pa.schema([("k", pa.string()), ("x", pa.float64())])
@@ -54,7 +56,7 @@ def readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", few(QUERIES, "moments", "pairs"))
+@pytest.mark.parametrize("name", few(QUERIES, "moments", "pairs", "its own helpers"))
 def test_a_view_of_doubles_is_sparks_answer_after_corrections(
     local_spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
