@@ -71,13 +71,13 @@ class RayApplication:
 
         Raises:
             SparkNotStartedError: the start failed or took too long; all processes are ended.
-            SparkLostError: the driver died after `on_session`, maybe of work on its session.
+            SparkLostError: the driver or the executor died after `on_session`, maybe of work on the session.
         """
         os.environ["SPARK_LOCAL_IP"] = ray.util.get_node_ip_address()
         deadline_s = self._clock.monotonic() + timeout_s
         starting = begin_call(self._processes.session)
         wait([starting], timeout_s)
-        error = starting.exception() if starting.done() else None
+        error, has_died = starting.exception() if starting.done() else None, False
         if starting.done() and error is None:
             self.spark = starting.result()
             on_session(self.spark)
@@ -91,12 +91,14 @@ class RayApplication:
                 if job.done() and job.exception() is None:
                     return self.spark
                 error = job.exception() if job.done() else TimeoutError("the first job did not end")
+                # The executor had come: work on the session may have ended it, and knows more.
+                has_died = job.done()
         # The text of an error of py4j comes from the JVM, while it lives.
-        room, reason = self._room(), str(error)
-        has_died = self.spark is not None and has_ended(SparkContext._gateway)
+        room, reason = self._room(), str(error or "the driver ended")
+        has_died = has_died or (self.spark is not None and has_ended(SparkContext._gateway))
         self.end()
         if has_died:
-            raise SparkLostError(f"the Spark application died while it started; look into {self._log_file}")
+            raise SparkLostError(f"Spark died while it started ({reason}); look into {self._log_file}") from error
         if error is not None:
             raise SparkNotStartedError(
                 f"Spark did not start on Ray ({machine_load()}): {reason}; look into {self._log_file} and Ray's logs"

@@ -118,7 +118,7 @@ def finish_session(
 
     Raises:
         SparkNotStartedError: the start failed, or took too long; the session is ended.
-        SparkLostError: the driver died meanwhile.
+        SparkLostError: the driver or an executor died meanwhile.
     """
     spark = application.start(timeout_s, warm_up, on_session)
     _running.append(application)
