@@ -218,7 +218,7 @@ def _rows_of_shares(
     wanted: WantedRows,
 ) -> LeafRows:
     """Rows that one task reads for each share."""
-    scans = _scans.setdefault(spark._jvm, {})
+    scans = _scans.setdefault(spark.sparkContext, {})
     if schema not in scans:
         catalyst = Catalyst(spark)
         frame = frame_of_table(spark, _TASKS.empty_table()).mapInArrow(_read_shares, spark_schema(schema))

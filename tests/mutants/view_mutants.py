@@ -1421,6 +1421,18 @@ VIEW_MUTANTS = (
         shown_by=f"{_LEAVES}::test_it_gives_the_rows_of_spark_each_time",
     ),
     Mutant(
+        "the driver holds millions of small rows",
+        "spark_bridge/engine/execution/leaves.py",
+        ((" and rows.num_rows <= _FEW_ROWS", ""),),
+        shown_by=f"{_LEAVES}::test_many_rows_of_few_bytes_are_left_to_tasks",
+    ),
+    Mutant(
+        "a constant of some rows is null",
+        "spark_bridge/engine/catalyst/leaf_plans.py",
+        (("self._constant(constants.get(name), each)", "self._constant(None, each)"),),
+        shown_by=f"{_LEAVES}::test_parts_have_their_own_columns_and_constants[as a job]",
+    ),
+    Mutant(
         "a group has a row for each leaf of a union",
         "spark_bridge/engine/execution/planned_once.py",
         (("self._catalyst.physical.unions_in_one_partition(self._plan)", "self._plan"),),

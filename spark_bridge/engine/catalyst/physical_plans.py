@@ -32,11 +32,8 @@ class PhysicalPlans:
 
     def prepared(self, plan: PhysicalPlan) -> PhysicalPlan:
         """A physical plan, prepared by Spark for execution."""
+        self._queries.set_active()
         return self._prepare(self._session, plan)
-
-    def rows_of(self, plan: PhysicalPlan) -> Any:
-        """Runs a physical plan as a job.  Returns an iterator of its rows, in the driver."""
-        return self.prepared(plan).executeCollectIterator()._2()
 
     def shuffled(self, keys: Any, partitions: int, rows: PhysicalPlan) -> PhysicalPlan:
         """The rows, partitioned by the hash of their keys (a Seq)."""

@@ -63,11 +63,6 @@ class Trees:
     def with_children(self, plan: Plan, children: Iterable[Plan]) -> Plan:
         return plan.withNewChildren(self._scala.seq(children))
 
-    def over_leaf(self, plan: Plan | PhysicalPlan, leaf: Plan | PhysicalPlan) -> Plan | PhysicalPlan:
-        """The plan over another leaf in place of its only one."""
-        children = self.items(plan.children())
-        return self.with_children(plan, [self.over_leaf(each, leaf) for each in children]) if children else leaf
-
     def leaves(self, plan: Plan | PhysicalPlan) -> list[Plan]:
         """The operators without children, except the operators of subqueries."""
         return self.items(plan.collectLeaves())

@@ -68,7 +68,7 @@ _readers: WeakKeyDictionary[Any, dict[pa.Schema, _Reader]] = WeakKeyDictionary()
 
 def held_rows(spark: SparkSession, table: pa.Table) -> HeldRows:
     """Converts few rows for plans in the driver."""
-    readers = _readers.setdefault(spark._jvm, {})
+    readers = _readers.setdefault(spark.sparkContext, {})
     if (reader := readers.get(table.schema)) is None:
         struct = spark_schema(table.schema.append(_NULL))
         columns = spark._jsparkSession.parseDataType(struct.json())

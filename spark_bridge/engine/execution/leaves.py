@@ -16,8 +16,11 @@ from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.execution.driver_plan import HeldRows, held_rows
 from spark_bridge.engine.execution.task_rows import TaskRows, rows_of_table
 
-FEW_BYTES = 2 << 20
+FEW_BYTES = 4 << 20
 """Rows up to this size need no job, see `spark_bridge.engine.execution.driver_plan`."""
+
+_FEW_ROWS = 200_000
+"""A row takes some 80 bytes of the JVM beside its values: 4 MiB of booleans would take 2.7 GiB there."""
 
 
 class LeafRows:
@@ -48,7 +51,7 @@ class LeafRows:
     @classmethod
     def of_table(cls, spark: SparkSession, rows: pa.Table) -> LeafRows:
         """Rows of this process."""
-        few = rows if rows.nbytes <= FEW_BYTES else None
+        few = rows if rows.nbytes <= FEW_BYTES and rows.num_rows <= _FEW_ROWS else None
         return cls(few, lambda: frame_of_table(spark, rows), parts=lambda: [rows_of_table(spark, rows)])
 
     @classmethod

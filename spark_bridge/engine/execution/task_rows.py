@@ -71,7 +71,7 @@ def rows_of_table(spark: SparkSession, table: pa.Table, rows_per_task: int | Non
 
 
 def _converter(spark: SparkSession, schema: pa.Schema) -> _Converter:
-    known = _converters.setdefault(spark._jvm, {})
+    known = _converters.setdefault(spark.sparkContext, {})
     if schema not in known:
         java, struct = java_plans(spark), spark_schema(schema)
         columns = spark._jsparkSession.parseDataType(struct.json())

@@ -159,3 +159,10 @@ def test_a_partial_aggregation_of_several_leaves_has_one_row_for_each_group(
     aggregation = PartialAggregation(made.catalyst, made.plan, made.names, rows_below, [])
     found = aggregation.run(made.leaves({name: rows(9, 1) for name in ("one", "two", "three")}), 1)
     assert sorted(found.column(0).to_pylist()) == [0, 1, 2]
+
+
+def test_many_rows_of_few_bytes_are_left_to_tasks(local_spark: SparkSession) -> None:
+    bits = pa.table({"b": pa.array([True]).take(pa.array([0] * 300_000))})
+    assert bits.nbytes < leaves.FEW_BYTES
+    assert LeafRows.of_table(local_spark, bits).few is None
+    assert LeafRows.of_table(local_spark, bits.slice(0, 1_000)).few is not None
