@@ -15,7 +15,7 @@ from spark_bridge.changes.rows_before import OpenVersion
 from spark_bridge.datasets.stored_rows import in_condition
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.execution.leaves import LeafRows
-from spark_bridge.ingest.dataset_frame import FEW_ROWS, WantedRows, columns_there, rows_of_dataset
+from spark_bridge.ingest.dataset_frame import WantedRows, columns_there, rows_of_dataset
 from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.plans.columns import columns_to_read
 from spark_bridge.plans.view_plan import ViewPlan
@@ -28,6 +28,7 @@ from state.tables.records import ViewVersion
 from state.tables.stored_rows import FILE_FIELD, WEIGHT_FIELD
 
 _FILES_AT_ONCE = 500
+_MOST_POSITIONS = 20_000
 _GONE = ""
 """In place of the deletion file of a fragment that is there no more."""
 
@@ -186,7 +187,7 @@ class CorrectedRows:
     def _positions_of(self, source: str) -> dict[int, list[int]] | None:
         (location, before), (_, later) = self._opened(self._before[source]), self._opened(self._after[source])
         after = {each.fragment_id: each for each in later.get_fragments()}
-        positions, most = dict[int, list[int]](), FEW_ROWS
+        positions, most = dict[int, list[int]](), _MOST_POSITIONS
         for number in self._fragments[source][0]:
             fragment = before.get_fragment(number)
             assert fragment is not None, "it is one of this version"

@@ -22,7 +22,7 @@ from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.trees import Plan
 from spark_bridge.engine.execution.frame_queries import SEVERAL
 from spark_bridge.engine.execution.leaves import LeafRows, Leaves
-from spark_bridge.ingest.dataset_frame import WantedRows, rows_of_dataset
+from spark_bridge.ingest.dataset_frame import AT_ONCE_BYTES, WantedRows, rows_of_dataset
 from spark_bridge.ingest.epoch_rows import TASKS_A_CORE
 from spark_bridge.plans.operator_plan import OperatorPlan
 from spark_bridge.work_cost import count
@@ -31,8 +31,6 @@ from state.tables.epoch_trace import WorkCost
 from state.tables.records import ViewVersion
 
 _PARTITION_BYTES = 16 << 20
-_AT_ONCE_BYTES = 32 << 20
-"""Rows up to this size are read by this process in less time than Spark's tasks need to begin."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,7 @@ class Parents:
         """
         dataset = self.open_version(version)
         nbytes = int(dataset.count_rows()) * row_bytes(dataset.schema.field(each) for each in columns)
-        if nbytes > _AT_ONCE_BYTES:
+        if nbytes > AT_ONCE_BYTES:
             return self.all_at(version, columns, WantedRows())
         rows = dataset.to_table(columns=list(columns))
         count(WorkCost(given=rows.num_rows))

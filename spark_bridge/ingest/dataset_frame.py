@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
+from actors.formats.limits import row_bytes
 from spark_bridge.engine.catalyst.arrow_frames import frame_of_table, spark_schema
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.queries import analysed
@@ -37,8 +38,8 @@ from state.tables.stored_rows import FILE_FIELD, FILE_HALVES, PATH_COLUMN, ROW_C
 for _module in (fingerprint, filtered_scan_module, sys.modules[__name__]):
     cloudpickle.register_pickle_by_value(_module)
 
-FEW_ROWS = 20_000
-"""So many rows are read by this process."""
+AT_ONCE_BYTES = 32 << 20
+"""This process reads rows up to this size in less time than Spark's tasks need to begin."""
 # An epoch waits for a begun task, so a task must be short.
 _TASK_ROWS = 200_000
 # Below this size a further task costs more than it saves.
@@ -113,7 +114,7 @@ def columns_there(dataset: lance.LanceDataset, used: Sequence[str]) -> list[str]
 def rows_of_dataset(
     spark: SparkSession, location: Location, dataset: lance.LanceDataset, columns: Sequence[str], wanted: WantedRows
 ) -> tuple[LeafRows, int]:
-    """Rows of a dataset, and how many they are at most.  Tasks read them lazily; this process reads few at once.
+    """Rows of a dataset, and their largest number.  Tasks read them lazily; this process reads up to `AT_ONCE_BYTES`.
 
     Args:
         spark: the session; its workers need `pylance`.
@@ -124,9 +125,9 @@ def rows_of_dataset(
     if wanted.fragments is not None and not wanted.fragments:
         return LeafRows.of_table(spark, schema.empty_table()), 0
     rows = int(dataset.count_rows())
-    if rows <= FEW_ROWS or wanted.condition(dataset.schema) is not None:
+    if rows * row_bytes(schema) <= AT_ONCE_BYTES or wanted.condition(dataset.schema) is not None:
         few = _read(dataset, schema, wanted)
-        if few.num_rows <= FEW_ROWS:
+        if few is not None:
             return LeafRows.of_table(spark, few.cast(schema)), few.num_rows
     every = [each.fragment_id for each in dataset.get_fragments()]
     fragments = every if wanted.fragments is None else sorted(wanted.fragments)
@@ -175,14 +176,9 @@ def _shares(parts: Sequence[FragmentRows], tasks: int) -> list[list[FragmentRows
 
 
 def _few_of_span(span: StoredSpan, schema: pa.Schema, wanted: WantedRows) -> pa.Table | None:
-    """The rows; None if they turn out to be many."""
-    batches, nbytes = list[pa.RecordBatch](), 0
-    for batch in _scan(span.dataset, schema, wanted, _Scan.of(span.parts)):
-        batches.append(batch)
-        nbytes += batch.nbytes
-        if nbytes > FEW_BYTES:
-            return None
-    return pa.Table.from_batches(batches, None if batches else schema).cast(schema)
+    """The rows; None if they are larger than `FEW_BYTES`."""
+    few = _up_to(FEW_BYTES, _scan(span.dataset, schema, wanted, _Scan.of(span.parts)), schema)
+    return None if few is None else few.cast(schema)
 
 
 def _schema(dataset: lance.LanceDataset, columns: Sequence[str]) -> pa.Schema:
@@ -247,14 +243,23 @@ def _read_shares(tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield from _scan(opened, schema, WantedRows(**wanted), _Scan(**share))
 
 
-def _read(dataset: lance.LanceDataset, schema: pa.Schema, wanted: WantedRows) -> pa.Table:
-    """One row more than this process reads tells that tasks must read them."""
+def _read(dataset: lance.LanceDataset, schema: pa.Schema, wanted: WantedRows) -> pa.Table | None:
+    """The rows; None if they are larger than `AT_ONCE_BYTES`."""
     if wanted.positions is not None:
-        batches = [*_taken(dataset, schema, wanted, wanted.positions)]
-    else:
-        fragments = wanted.fragments and sorted(wanted.fragments)
-        batches = [*_scan(dataset, schema, wanted, _Scan(fragments, None, FEW_ROWS + 1))]
-    return pa.Table.from_batches(batches, None if batches else schema)
+        return _up_to(AT_ONCE_BYTES, _taken(dataset, schema, wanted, wanted.positions), schema)
+    fragments = wanted.fragments and sorted(wanted.fragments)
+    return _up_to(AT_ONCE_BYTES, _scan(dataset, schema, wanted, _Scan(fragments)), schema)
+
+
+def _up_to(most_bytes: int, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table | None:
+    """The batches as a table; None if they are larger."""
+    read, nbytes = list[pa.RecordBatch](), 0
+    for batch in batches:
+        read.append(batch)
+        nbytes += batch.nbytes
+        if nbytes > most_bytes:
+            return None
+    return pa.Table.from_batches(read, None if read else schema)
 
 
 def _taken(
