@@ -39,7 +39,7 @@ LIMITS: Mapping[str, tuple[str, str]] = {
     "all": ("append", "SELECT k, i FROM t ORDER BY i LIMIT 1000"),
     "a third page": ("append", "SELECT k, i FROM (SELECT k, i FROM t ORDER BY i LIMIT 9) ORDER BY k LIMIT 2 OFFSET 4"),
     "twice": ("append", "SELECT k, g FROM (SELECT * FROM t ORDER BY i LIMIT 9 OFFSET 1) LIMIT 3"),
-    "grouped": ("aggregate", "SELECT k, max(i) AS m, count(*) AS n, sum(x) AS s FROM (SELECT * FROM t ORDER BY i "
+    "grouped": ("aggregate", "SELECT k, max(i) AS m, count(*) AS n, sum(p) AS s FROM (SELECT * FROM t ORDER BY i "
                              "LIMIT 12) GROUP BY k"),
     "filtered": ("append", "SELECT s FROM (SELECT k AS s, i FROM t ORDER BY i DESC LIMIT 9) WHERE i > 0"),
     "of groups": ("append", "SELECT k, count(*) AS n, sum(i) AS s FROM t GROUP BY k ORDER BY n DESC LIMIT 3"),
