@@ -52,7 +52,7 @@ CATALOGUE = (
     Entry("stored_rows", 500, _words("--turns 1 --shapes 2")),
     Entry("parts", 120, quick=_words("--epochs 50")),
     Entry("long_life", 300, _words("--epochs 2500 --step-s 4"), _words("--epochs 150 --step-s 30")),
-    Entry("large_ledger", 1_800, _words("--files 1000000,10000000,30000000"), _words("--files 100000")),
+    Entry("large_ledger", 1_800, _words("--files 1000000,10000000,30000000")),
     Entry("large_run", 900, _words("--files 10000000")),
     Entry("relisting", 300, _words("--names 1000000"), quick=_words("--names 100000 --in-bucket 0")),
     Entry("point_lookup", 200, quick=_words("--groups 100000 --epochs 20")),
