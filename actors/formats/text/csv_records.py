@@ -415,6 +415,11 @@ class CsvRecords:
         """
         if self.quote is None:
             return None
+        if without is None and self.escape is None:
+            # Without a position for each quote: a field may have millions of them.
+            begins, lengths = _flag_runs(content[start:stop] == ord(self.quote))
+            begins += start
+            return self._runs_at(content, start, begins, lengths)
         quotes = np.flatnonzero(content[start:stop] == ord(self.quote)) + start
         if without is not None and len(quotes):
             starts, stops = without
@@ -422,9 +427,11 @@ class CsvRecords:
             quotes = quotes[(part < 0) | (quotes >= stops[part])]
         if self.escape is not None and len(quotes):
             quotes = quotes[~self._is_escaped(content, start, stop, quotes)]
-        if not len(quotes):
+        return self._runs_at(content, start, *_runs(quotes)) if len(quotes) else None
+
+    def _runs_at(self, content: _Bytes, start: int, begins: _Positions, lengths: _Positions) -> _Runs | None:
+        if not len(begins):
             return None
-        begins, lengths = _runs(quotes)
         opens = (begins == start) | self._around[content[begins - 1]]
         turns = np.flatnonzero(lengths % 2 == 1)
         return _Runs(begins, lengths, opens, turns, _turned(opens[turns]))
@@ -595,6 +602,16 @@ def _runs(positions: _Positions) -> tuple[_Positions, _Positions]:
     return positions[first], np.diff(first, append=len(positions))
 
 
+def _flag_runs(flags: _Flags) -> tuple[_Positions, _Positions]:
+    """The first positions and the lengths of the runs of True."""
+    edges = np.flatnonzero(flags[1:] != flags[:-1])
+    edges += 1
+    first, last = ([0] if len(flags) and flags[0] else []), ([len(flags)] if len(flags) and flags[-1] else [])
+    if first or last:
+        edges = np.concatenate([first, edges, last]).astype(np.int64)
+    return edges[0::2].copy(), edges[1::2] - edges[0::2]
+
+
 def _turned(opens: _Flags) -> _Flags:
     """For each run of odd length, True if a quoted field is open behind it.
 
@@ -613,9 +630,12 @@ def _turned(opens: _Flags) -> _Flags:
 def _line_ends(content: _Bytes, start: int, stop: int) -> _Positions:
     """The positions behind each line feed, and behind each carriage return that no line feed follows."""
     part = content[start:stop]
-    feeds = np.flatnonzero(part == _LINE_FEED) + (start + 1)
-    returns = np.flatnonzero(part == _CARRIAGE_RETURN) + (start + 1)
-    # The character behind the last one is not known yet.
-    alone = returns[returns < len(content)]
-    alone = alone[content[alone] != _LINE_FEED]
-    return np.sort(np.concatenate([feeds, alone])) if len(alone) else feeds
+    is_end, is_return = part == _LINE_FEED, part == _CARRIAGE_RETURN
+    if is_return.any():
+        # The character behind the last one is not known yet.
+        is_return[-1] &= stop < len(content) and content[stop] != _LINE_FEED
+        is_return[:-1] &= ~is_end[1:]
+        is_end |= is_return
+    ends = np.flatnonzero(is_end)
+    ends += start + 1
+    return ends
