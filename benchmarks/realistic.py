@@ -176,7 +176,15 @@ def costs_table(measurements: Sequence[Measurement]) -> Table:
         counts = [Number(warm[name] / count) for name in ("commits", "planned", "calls")]
         spark = None if each.spark is None else _seconds(each.spark["cpu_s"] / len(each.spark["seconds"]))
         rows.append(Row(each.name, (*cpu_s, *counts, spark), target=_JVM.get(each.name)))
-    columns = (*_KINDS, "commits", "planned queries", "calls of the JVM", "CPU of Spark's batch")
+    columns = (
+        "driver JVM",
+        "driver Python",
+        *_KINDS[2:],
+        "commits",
+        "planned queries",
+        "calls of the JVM",
+        "CPU of Spark's batch",
+    )
     return Table(columns, tuple(rows), caption="CPU-seconds and counts of six files, warm")
 
 
