@@ -35,7 +35,7 @@ class SparkApplication:
         startup: times the steps of the start.
 
     Attributes:
-        session: the session; executors may still start, and jobs wait for them.
+        session: the session, which can compute.
 
     Raises:
         SettingsError: this process has a session that a run cannot use.
@@ -147,4 +147,4 @@ class SparkApplication:
         if not self._ray_is_up:
             application.end()
             raise RunFailedError("Spark cannot start: Ray has not started")
-        finish_session(application, self._settings.start_timeout_s, on_session)
+        on_session(finish_session(application, self._settings.start_timeout_s))

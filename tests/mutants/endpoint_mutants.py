@@ -187,18 +187,6 @@ ENDPOINT_MUTANTS = (
         shown_by="tests/spark_bridge/engine/application/test_ray_application.py::test_late_answer_of_a_driver_is_not_its_end",
     ),
     Mutant(
-        "the first epoch waits for an executor",
-        "spark_bridge/engine/application/ray_application.py",
-        (
-            ("            on_session(self.spark)\n", ""),
-            (
-                "                    return self.spark\n",
-                "                    on_session(self.spark)\n                    return self.spark\n",
-            ),
-        ),
-        shown_by="tests/real/test_early_session.py",
-    ),
-    Mutant(
         "another process can listen at the port of an agent that starts",
         "actors/fast_start/late_agent.py",
         (("        _replace_bind(listener)\n", "        listener.close()\n"),),
