@@ -153,7 +153,7 @@ def cold_table(measurements: Sequence[Measurement]) -> Table:
         cold, warm = each.seconds("cold"), each.seconds("warm")
         first = each.ours["cold"]["seconds"]
         numbers = (_seconds(cold), _seconds(max(first)))
-        rows.append(Row(each.name, numbers, cold / warm, _COLD, f"{len(first)} epochs"))
+        rows.append(Row(f"{each.name}: after the start", numbers, cold / warm, _COLD, f"{len(first)} epochs"))
     columns = ("p50", "the slowest")
     return Table(columns, tuple(rows), "of a warm epoch", "The first epochs after the start")
 
@@ -163,7 +163,7 @@ def warm_table(measurements: Sequence[Measurement]) -> Table:
     rows = []
     for each in measurements:
         numbers = (_seconds(each.seconds("warm")), _seconds(max(each.ours["warm"]["seconds"])))
-        rows.append(Row(each.name, numbers, target=_WARM.get(each.name), note=f"{each.warm_epochs} epochs"))
+        rows.append(Row(f"{each.name}: warm", numbers, target=_WARM.get(each.name), note=f"{each.warm_epochs} epochs"))
     return Table(("p50", "the slowest"), tuple(rows), caption="Warm epochs")
 
 
@@ -175,7 +175,7 @@ def costs_table(measurements: Sequence[Measurement]) -> Table:
         cpu_s = [_seconds(warm["cpu_s"].get(kind, 0.0) / count) for kind in _KINDS]
         counts = [Number(warm[name] / count) for name in ("commits", "planned", "calls")]
         spark = None if each.spark is None else _seconds(each.spark["cpu_s"] / len(each.spark["seconds"]))
-        rows.append(Row(each.name, (*cpu_s, *counts, spark), target=_JVM.get(each.name)))
+        rows.append(Row(f"{each.name}: CPU", (*cpu_s, *counts, spark), target=_JVM.get(each.name)))
     columns = (
         "driver JVM",
         "driver Python",
