@@ -1,8 +1,4 @@
-"""The Spark application of a run: it starts beside Ray and the first listing, and is replaced when it is lost.
-
-start ──► the driver's session, `session` is done ──► an executor, a first job ──► the start is over
-          the first epoch of few rows needs no more
-"""
+"""The Spark application of a run: it starts beside Ray and the first listing, and is replaced when it is lost."""
 
 from __future__ import annotations
 

@@ -56,31 +56,24 @@ class RayApplication:
         """See `SessionStart.launch`."""
         self._processes.launch(ray_is_up)
 
-    def start(
-        self,
-        timeout_s: float,
-        first_job: Callable[[SparkSession], None],
-        on_session: Callable[[SparkSession], None] = lambda _: None,
-    ) -> SparkSession:
+    def start(self, timeout_s: float, first_job: Callable[[SparkSession], None]) -> SparkSession:
         """Starts the rest, and waits for an executor and a first job.  Ray must be up.
 
         Args:
             timeout_s: limit of the start in seconds; Ray sets no limit to the wait for room in the cluster.
             first_job: begins before the executor lives: the driver loads classes and plans meanwhile.
-            on_session: called before it with the session, which has no executor yet.
 
         Raises:
             SparkNotStartedError: the start failed or took too long; all processes are ended.
-            SparkLostError: the driver or the executor died after `on_session`, maybe of work on the session.
+            SparkLostError: the driver died meanwhile.
         """
         os.environ["SPARK_LOCAL_IP"] = ray.util.get_node_ip_address()
         deadline_s = self._clock.monotonic() + timeout_s
         starting = begin_call(self._processes.session)
         wait([starting], timeout_s)
-        error, has_died = starting.exception() if starting.done() else None, False
+        error = starting.exception() if starting.done() else None
         if starting.done() and error is None:
             self.spark = starting.result()
-            on_session(self.spark)
             job = begin_call(partial(first_job, self.spark))
             with self._step("executor"):
                 # A JVM that starts on a busy machine may be silent for long.
@@ -91,11 +84,9 @@ class RayApplication:
                 if job.done() and job.exception() is None:
                     return self.spark
                 error = job.exception() if job.done() else TimeoutError("the first job did not end")
-                # The executor had come: work on the session may have ended it, and knows more.
-                has_died = job.done()
         # The text of an error of py4j comes from the JVM, while it lives.
         room, reason = self._room(), str(error or "the driver ended")
-        has_died = has_died or (self.spark is not None and has_ended(SparkContext._gateway))
+        has_died = self.spark is not None and has_ended(SparkContext._gateway)
         self.end()
         if has_died:
             raise SparkLostError(f"Spark died while it started ({reason}); look into {self._log_file}") from error

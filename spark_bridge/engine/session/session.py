@@ -104,9 +104,7 @@ def _start(settings: SparkSettings, spec: ApplicationSpec, step: Step) -> Sessio
     return EarlyDriver(spec, class_archive() if settings.class_archive else None, step)
 
 
-def finish_session(
-    application: RayApplication, timeout_s: float, on_session: Callable[[SparkSession], None] = lambda _: None
-) -> SparkSession:
+def finish_session(application: RayApplication, timeout_s: float) -> SparkSession:
     """Finishes the start: the session has an executor and has run a first job.  Ray must be up.
 
     A process has one session at a time.
@@ -114,13 +112,12 @@ def finish_session(
     Args:
         application: from `begin_session`.
         timeout_s: see `SparkSettings.start_timeout_s`.
-        on_session: called with the session when the driver can plan, and compute a few rows; jobs wait for an executor.
 
     Raises:
         SparkNotStartedError: the start failed, or took too long; the session is ended.
-        SparkLostError: the driver or an executor died meanwhile.
+        SparkLostError: the driver died meanwhile.
     """
-    spark = application.start(timeout_s, warm_up, on_session)
+    spark = application.start(timeout_s, warm_up)
     _running.append(application)
     return spark
 
