@@ -47,12 +47,6 @@ EQUALITY_MUTANTS = (
         shown_by=_SPECIAL,
     ),
     Mutant(
-        "rows stay as Arrow columns on their way through the driver",
-        "spark_bridge/engine/execution/driver_plan.java",
-        (("            if (!hasNested) {\n", "            if (hasNested || !hasNested) {\n"),),
-        shown_by="tests/spark_bridge/test_null_elements.py::test_a_view_over_null_elements_equals_spark",
-    ),
-    Mutant(
         "rows of an epoch are compared by SQL equality",
         "spark_bridge/changes/equal_rows.py",
         (

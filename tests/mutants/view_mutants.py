@@ -1415,12 +1415,6 @@ VIEW_MUTANTS = (
         shown_by=f"{_LEAVES}::test_columns_may_lack_and_may_be_further_ones_in_another_order[in the driver]",
     ),
     Mutant(
-        "a plan in the driver has the rows of its first partition only",
-        _DRIVER_JAVA,
-        (("if (next == plan.partitions().length) {", "if (next == 1) {"),),
-        shown_by=f"{_LEAVES}::test_it_gives_the_rows_of_spark_each_time",
-    ),
-    Mutant(
         "the driver holds millions of small rows",
         "spark_bridge/engine/execution/leaves.py",
         ((" and rows.num_rows <= _FEW_ROWS", ""),),

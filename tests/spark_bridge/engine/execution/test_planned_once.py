@@ -77,3 +77,10 @@ def test_a_filter_that_is_never_true_passes_no_row(local_spark: SparkSession, co
     local_spark.udf.register("shouted", lambda text: text and f"{text}!", "string")
     made, schema = query(local_spark, "shouted(k) AS s", where="false")
     assert made.table(rows(count), schema).equals(schema.empty_table())
+
+
+def test_a_null_element_is_null_for_an_interpreted_function(local_spark: SparkSession) -> None:
+    catalyst, given = Catalyst(local_spark), pa.table({"many": pa.array([[1, None], None, []], pa.list_(pa.int64()))})
+    frame = frame_of_table(local_spark, given.schema.empty_table()).selectExpr("transform(many, n -> n + 1) AS more")
+    found = TableQuery(catalyst, analysed(frame)).table(given, pa.schema([("more", pa.list_(pa.int64()))]))
+    assert found.column("more").to_pylist() == [[2, None], None, []]
