@@ -416,10 +416,11 @@ class RunControl:
         self._ownership.check()
         before = self.state
         self.meter.observe(state, self.progress.counts(state))
+        is_next_step = False
         if self._is_starting:
             step = first_commit_step(state)
             self._is_starting = step is not None
-            self.startup.move_to(step or "")
+            is_next_step = self.startup.move_to(step or "")
         with self.news:
             self.state = state
             self.news.notify_all()
@@ -432,6 +433,9 @@ class RunControl:
             self._ownership.update(fetchers=state.num_fetchers, scaling=state.scaling)
         if state.lists != before.lists:
             self._ownership.update(sources=self.progress.discovery(state))
+        if is_next_step and state.phase in _SHOWN_PHASES:
+            # `why`, `status` and the page show the step at once, and not with the next renewal.
+            self._ownership.update(phase=state.phase)
         if state.epochs > before.epochs:
             rows, files = state.totals.rows - before.totals.rows, state.totals.files - before.totals.files
             _log.info(

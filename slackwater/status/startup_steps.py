@@ -33,19 +33,20 @@ class StartupSteps:
         yield
         self._set(name, began_s, self._clock.monotonic() - began_s)
 
-    def move_to(self, name: str) -> None:
+    def move_to(self, name: str) -> bool:
         """One of the steps that follow each other: the one before ends, and this begins unless its name is empty.
 
-        A step that comes again continues.
+        A step that comes again continues.  Returns whether the step has changed.
         """
         before, self._last = self._last, name
         if before == name:
-            return
+            return False
         now_s = self._clock.monotonic()
         if before:
             self._set(before, now_s, now_s - self._began_s(before, now_s))
         if name:
             self._set(name, self._began_s(name, now_s), None)
+        return True
 
     def all(self) -> tuple[StartupStep, ...]:
         """The steps that have begun, in their order."""

@@ -41,11 +41,12 @@ def test_a_step_that_fails_is_not_done_and_its_repetition_counts() -> None:
 
 def test_steps_that_follow_each_other_end_with_the_next_and_continue_when_they_come_again() -> None:
     clock = ManualClock()
-    steps = StartupSteps(clock, lambda: None)
+    steps, changed = StartupSteps(clock, lambda: None), list[bool]()
     for name, seconds in (("first listing", 1.0), ("first files", 2.0), ("first files", 3.0), ("first listing", 4.0)):
-        steps.move_to(name)
+        changed.append(steps.move_to(name))
         clock.advance(seconds)
     assert steps.all() == (StartupStep("first listing", 5.0, False), StartupStep("first files", 5.0, True))
+    assert changed == [True, True, False, True]
     assert steps.waits_for() == "starting; waiting for first listing"
     steps.move_to("")
     clock.advance(9.0)
