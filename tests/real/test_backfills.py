@@ -208,13 +208,13 @@ def test_a_view_that_was_not_declared_for_a_while_reads_only_the_files_since_the
 @pytest.mark.more
 def test_the_tasks_of_the_executors_read_stored_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shares: list[int] = []
-    made = dataset_frame._frame
+    made = dataset_frame._rows_of_shares
 
     def counted(*arguments: Any) -> Any:
         shares.append(len(arguments[3]))
         return made(*arguments)
 
-    monkeypatch.setattr(dataset_frame, "_frame", counted)
+    monkeypatch.setattr(dataset_frame, "_rows_of_shares", counted)
     rows = pa.table({"user": [number % 1_000 for number in range(_MANY)], "amount": pa.array(range(_MANY), pa.int64())})
     (tmp_path / "in").mkdir()
     for number in range(4):
