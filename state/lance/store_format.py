@@ -8,6 +8,7 @@ exactly one format.  Next to the number is the version of Slackwater that wrote 
 from __future__ import annotations
 
 import re
+from functools import cache
 from importlib.metadata import version
 
 import pyarrow as pa
@@ -24,7 +25,7 @@ _NEW_ROOT = "give the pipeline a new root, into which it reads its files again (
 
 def stamped_schema() -> pa.Schema:
     """The schema of a new store, with the format and the version of Slackwater in its metadata."""
-    return STATE_SCHEMA.with_metadata({_FORMAT: str(FORMAT_VERSION), _WRITER: version("slackwater")})
+    return STATE_SCHEMA.with_metadata({_FORMAT: str(FORMAT_VERSION), _WRITER: _our_version()})
 
 
 def check_format(schema: pa.Schema, root: Location) -> None:
@@ -40,7 +41,7 @@ def check_format(schema: pa.Schema, root: Location) -> None:
     metadata = schema.metadata or {}
     found = metadata.get(_FORMAT, b"").decode(errors="replace")
     writer = metadata.get(_WRITER, b"").decode(errors="replace")[:_MOST_LETTERS] or "(unknown version)"
-    ours = f"this is Slackwater {version('slackwater')}, which reads and writes format {FORMAT_VERSION}"
+    ours = f"this is Slackwater {_our_version()}, which reads and writes format {FORMAT_VERSION}"
     if not _NUMBER.fullmatch(found):
         raise RootMismatchError(
             f"the root at {root} has a state.lance without a format number; {ours}: if Slackwater wrote the root, "
@@ -73,3 +74,8 @@ def _missing_fields(schema: pa.Schema) -> str:
             present = {each.name for each in schema.field(at).type}
             missing += [f"{column.name}.{each.name}" for each in column.type if each.name not in present]
     return ", ".join(missing[:3])
+
+
+@cache
+def _our_version() -> str:
+    return version("slackwater")

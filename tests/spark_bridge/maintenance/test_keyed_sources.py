@@ -57,7 +57,7 @@ def rows(chance: random.Random, path: str, count: int) -> pa.Table:
             "at": chance.randrange(4),
             "op": chance.choice(["U", "U", "U", "D", None]),
             "g": chance.choice([None, 1, 2, 3]),
-            "x": chance.choice([0.1, 0.2, 0.3, -0.0, float("nan")]),
+            "x": chance.choice([0.25, 0.5, 0.75, -0.0, float("nan")]),
         }
         for _ in range(count)
     ]

@@ -55,6 +55,7 @@ class Made:
             frame = frame_of_table(spark, SCHEMA.empty_table())
             frame.createOrReplaceTempView(name)
         self.plan = plan = self.catalyst.queries.analyse(self.catalyst.queries.parse(query))
+        self._forget_leaves()
         self.schema = self.catalyst.schemas.arrow_schema(plan)
         found = [each.output().apply(0) for each in self.catalyst.trees.leaves(plan)]
         for name, first in zip(("one", "two", "three"), found, strict=False):
@@ -71,7 +72,14 @@ class Made:
     def by_spark(self, given: dict[str, pa.Table]) -> pa.Table:
         for name in ("one", "two", "three"):
             frame_of_table(self._spark, given.get(name, SCHEMA.empty_table())).createOrReplaceTempView(name)
-        return table_of_frame(self._spark.sql(self._query), self.schema)
+        try:
+            return table_of_frame(self._spark.sql(self._query), self.schema)
+        finally:
+            self._forget_leaves()
+
+    def _forget_leaves(self) -> None:
+        for name in ("one", "two", "three"):
+            self._spark.catalog.dropTempView(name)
 
 
 def bag(table: pa.Table) -> list[str]:
