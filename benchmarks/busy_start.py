@@ -52,7 +52,7 @@ def measure(options: argparse.Namespace) -> Result:
 
 
 def started(place: Path, prefix: Sequence[str] = ()) -> float:
-    """Seconds until the first committed rows; infinite if there are none."""
+    """Seconds until the first committed rows; infinite without rows."""
     try:
         return float(start(place, _HERE, "archive", prefix=prefix, timeout_s=_GIVEN_UP_S)["seconds"])
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:

@@ -2,8 +2,8 @@
 
     python -m benchmarks.idle [--seconds 120] [--settle 30] [--before CHECKOUT]
 
-The pipeline is that of the quickstart: one source of CSV with the default listing, and one view.  `--before` also
-measures another checkout of this project, in the same run.
+The pipeline has the form of the quickstart: one source of CSV with the default listing, and one view.  `--before`
+also measures another checkout of this project, in the same run.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Bucket:
         return f"s3://{self._name}"
 
     def write(self, files: int = FILES) -> None:
-        """Writes so many files, the formats in turn."""
+        """Writes this number of files, the formats in turn."""
         contents = [self._content(number) for number in range(files)]
         for key, content in contents:
             self._client.put_object(Bucket=self._name, Key=key, Body=content)

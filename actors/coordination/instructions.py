@@ -79,7 +79,7 @@ class MarkListings(Instruction):
     """Asks every list actor to report when everything that is in its bucket now has been handed on.
 
     Args:
-        at_once: whether somebody waits for the mark: the next listings begin now.
+        at_once: whether a caller waits for the mark: the next listings begin now.
     """
 
     mark: int

@@ -30,7 +30,7 @@ def main() -> None:
         if sys.stdin in select.select([listener, sys.stdin], [], [])[0]:
             return
         _replace_bind(listener)
-        # Before the program stand Python and its options.
+        # Python and its options precede the program.
         sys.argv[:] = command[next(number for number, each in enumerate(command) if each.endswith(".py")) :]
         sys.path[0] = os.path.dirname(sys.argv[0])
         runpy.run_path(sys.argv[0], run_name="__main__")

@@ -36,7 +36,7 @@ SYSTEM_CONFIG: Mapping[str, Any] = {
     # The raylet ends if an agent does not answer within the first time, and asks again after the second one.
     "agent_register_timeout_ms": 600_000,
     "agent_manager_retry_interval_ms": 100,
-    # The raylet kills a worker that has not registered by then, and starts another one: on a busy machine, for ever.
+    # The raylet kills a worker that has not registered by then, and starts a new worker: on a busy machine, for ever.
     "worker_register_timeout_seconds": 600,
 }
 """Of a Ray that is started here."""

@@ -1,7 +1,7 @@
 """A Ray that rests while its run does: its own periodic work comes less often, or not at all.
 
-By Ray's documented settings, in its system configuration and in the environment of its agent.  What finds dead
-processes and nodes, and a full memory, keeps its interval, and so do the metrics of a run.
+By Ray's documented settings, in its system configuration and in the environment of its agent.  The checks for dead
+processes and nodes, and for a full memory, keep their intervals, and so do the metrics of a run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 _SYSTEM_CONFIG: Mapping[str, bool | int] = {
     # Times of handlers, for Ray's own logs.
     "event_stats": False,
-    # Without a dashboard nobody reads the states of calls.
+    # Without a dashboard the states of calls are not read.
     "task_events_report_interval_ms": 0,
     # Probes of event loops, for a metric of Ray.
     "io_context_monitor_probe_interval_ms": 10_000,

@@ -37,5 +37,5 @@ class AwaitedEpoch:
         return epoch
 
     def wake(self) -> None:
-        """Ends the present wait, or else the next one."""
+        """Ends the present wait, or else the next wait."""
         self._woken.set()

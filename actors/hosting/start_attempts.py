@@ -31,7 +31,7 @@ def start_with_patience(start: Callable[[float], None], patience_s: Sequence[flo
 
     Raises:
         RayNotStartedError: the last attempt failed.
-        ValueError, TypeError, ImportError, OSError: of the first attempt; another one would fail, too.
+        ValueError, TypeError, ImportError, OSError: of the first attempt; a further attempt would fail, too.
     """
     for number, each_s in enumerate(patience_s, 1):
         earlier = _servers()
@@ -68,7 +68,7 @@ def _servers() -> set[psutil.Process]:
 
 
 def _end(earlier: set[psutil.Process]) -> str:
-    """Ends what a failed attempt has started.  Returns what its logs say, for a message.
+    """Ends the processes of a failed attempt.  Returns what its logs say, for a message.
 
     Args:
         earlier: the servers from before the attempt.

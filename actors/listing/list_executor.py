@@ -520,13 +520,13 @@ class ListExecutor:
 
     @property
     def _knows_without_listing(self) -> bool:
-        """Whether a mark becomes complete without a listing, or by the repetition of a refused listing."""
+        """True if a mark becomes complete without a listing, or by the repetition of a refused listing."""
         has_events = self._events is not None and not self._tally.must_list
         return self._frame.is_current or has_events or self._refusals.paused is not None
 
     @property
     def _is_as_known(self) -> bool:
-        """Whether the listing that has ended has shown the files that were handed on, and nothing else."""
+        """True if the listing that has ended has shown exactly the files that were handed on."""
         is_settled = not self._settling and not self._unsent and not self._names.missing.is_suspecting
         return is_settled and self._tally.listed > 0 and self._tally.found == 0
 

@@ -12,7 +12,7 @@ class ListingMarks:
 
     Attributes:
         last: the last mark that was made.
-        awaited: the last mark that somebody waits for.
+        awaited: the last mark that a caller waits for.
         complete: the last mark that listings have completed.
     """
 
@@ -26,7 +26,7 @@ class ListingMarks:
         """A mark was made.
 
         Args:
-            at_once: whether somebody waits for it.
+            at_once: whether a caller waits for it.
         """
         self.last = max(self.last, mark)
         if at_once:
@@ -34,12 +34,12 @@ class ListingMarks:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether somebody waits for a mark."""
+        """True while a caller waits for a mark."""
         return self.awaited > self.complete
 
     @property
     def needs_listing(self) -> bool:
-        """Whether somebody waits for a mark, and no listing has begun since it was made."""
+        """True while a caller waits for a mark that is newer than the start of the last listing."""
         return self.is_awaited and self.awaited > self._listing
 
     def begin_listing(self) -> None:

@@ -90,7 +90,7 @@ class ListingPace:
             self.stretched_by = "listing takes longer" if took_s > self._interval_s else None
 
     def request(self, now_s: float) -> None:
-        """Somebody waits for a listing: it begins now if half of the requests of an hour stay for all others.
+        """A caller waits for a listing: it begins now if half of the requests of an hour stay for all others.
 
         Otherwise a program that waits in a loop would leave no request for the rest of the hour.
         """

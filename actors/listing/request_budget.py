@@ -57,7 +57,7 @@ class RequestBudget:
         return most if self._per_hour is None else max(0, min(most, self._per_hour - self.last_hour(now_s)))
 
     def has_half(self, now_s: float, requests: int) -> bool:
-        """Whether at least half of the requests of an hour are left after so many further ones."""
+        """True if at least half of the hourly requests are left after this number of further requests."""
         return self._per_hour is None or 2 * (self.last_hour(now_s) + requests) <= self._per_hour
 
     def wait_s(self, now_s: float) -> float:

@@ -44,7 +44,7 @@ class PipelineDefinition:
 
     @property
     def shares_process(self) -> bool:
-        """Whether the dispatcher and the merger live in the process of the coordinator: their messages fit into it."""
+        """True if the dispatcher and the merger live in the process of the coordinator: their messages fit into it."""
         return self.fetch.fetcher_bounds[1] <= _FETCHERS_OF_SHARED_PROCESS
 
     def cautious(self) -> PipelineDefinition:

@@ -367,7 +367,7 @@ class _Parser:
 
     def faults(self, records: Sequence[bytes]) -> dict[int, str]:
         assert self._values is not None
-        # The reason is that of the record alone: the text behind it may be in another block.
+        # The reason is the reason of the record alone: the text behind it may be in another block.
         alone = ((index, self._records.fault_of(record)) for index, record in enumerate(records))
         reasons = {index: _reason_of(fault, self._format) for index, fault in alone if fault is not None}
         rest = [index for index in range(len(records)) if index not in reasons]

@@ -557,7 +557,7 @@ class _Nearby:
         return (self._stop, None) if self._is_end else None
 
     def _closing(self, run: int) -> int | None:
-        """The index of the run that closes a field, which another run opens, or the same one."""
+        """The index of the run that closes a field; the same run or an earlier run opens it."""
         if self._lengths[run] % 2 == 0:
             return run
         return next((index for index in range(run + 1, len(self._begins)) if self._lengths[index] % 2), None)
@@ -632,7 +632,7 @@ def _line_ends(content: _Bytes, start: int, stop: int) -> _Positions:
     part = content[start:stop]
     is_end, is_return = part == _LINE_FEED, part == _CARRIAGE_RETURN
     if is_return.any():
-        # The character behind the last one is not known yet.
+        # The character after the last character is not known yet.
         is_return[-1] &= stop < len(content) and content[stop] != _LINE_FEED
         is_return[:-1] &= ~is_end[1:]
         is_end |= is_return

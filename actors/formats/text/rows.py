@@ -237,7 +237,7 @@ def _at_most(block: memoryview, parser: RecordParser, block_bytes: int) -> Itera
     A quoted field that is not closed makes a block of the whole text that was searched for its end: it is cut as well.
     """
     most_bytes = _LARGE_BLOCKS * block_bytes
-    # Each record but the last one ends with a line.
+    # Each record except the last ends with a line.
     if len(block) <= most_bytes and (
         len(block) // 2 < parser.most_records or most_line_ends(block) < parser.most_records
     ):

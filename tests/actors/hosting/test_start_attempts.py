@@ -1,4 +1,4 @@
-"""Attempts to start a Ray: which failures are tried again, what is left of them, and what the last error says."""
+"""Attempts to start a Ray: the failures that are tried again, their remains, and the last error."""
 
 from __future__ import annotations
 
