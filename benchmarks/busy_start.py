@@ -2,7 +2,7 @@
 
     python -m benchmarks.busy_start [--starts 20] [--busy 4] [--cores 0.5]
 
-Each start runs beside `--busy` processes per core that never sleep, and then within `--cores` of a processor; the
+Each start competes with `--busy` processes per core that never sleep, and then within `--cores` of a processor; the
 limit of the processor needs root and cgroups.
 """
 

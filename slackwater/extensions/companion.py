@@ -37,7 +37,7 @@ class RunContext:
 
 
 class Companion(Protocol):
-    """A part of a run besides its views.  Called by one thread at a time; an error ends it, and not the run.
+    """A part of a run in addition to its views.  Called by one thread at a time; an error ends it, and not the run.
 
     Attributes:
         name: of the companion, in logs.

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 
 @pytest.mark.more
 def test_a_run_survives_the_death_of_any_of_its_actors(tmp_path: Path) -> None:
-    # So many fetch actors may come that the dispatcher and the merger have processes of their own.
+    # More than eight fetch actors may start, so the dispatcher and the merger have processes of their own.
     fetch = sw.settings.FetchSettings(num_fetchers=(1, 9))
     pipeline = local(tmp_path, settings=sw.Settings(fetch=fetch))
     write(tmp_path / "in", "0.parquet", parquet(events(0)))

@@ -100,7 +100,7 @@ def dry_run(
     Args:
         definition: the pipeline.
         views: the declared views.
-        after: what is declared for files after the commit.
+        after: the declared actions on files after the commit.
         published: source → the views over it that tables follow.
         publications: the tables.
         spark_settings: the settings of the Spark that analyses the views.

@@ -68,7 +68,7 @@ class Interruption:
                 self._running.interrupt()
 
     def stop(self, reason: str) -> None:
-        """Ends the running statement and all later ones."""
+        """Ends the running statement and all later statements."""
         with self._lock:
             self._reason, self._is_final = reason, True
             if self._running is not None:

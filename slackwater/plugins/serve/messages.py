@@ -104,7 +104,7 @@ class Sync:
 
 @dataclass(frozen=True)
 class Flush:
-    """The request for the answers so far."""
+    """The request for the answers up to this message."""
 
 
 @dataclass(frozen=True)

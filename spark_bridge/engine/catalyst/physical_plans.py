@@ -42,7 +42,7 @@ class PhysicalPlans:
         return self.classes.exchange.ShuffleExchangeExec(partitioning, rows, origin, self._scala.none())
 
     def scan(self, output: Any, rdd: Any) -> PhysicalPlan:
-        """A leaf with the given attributes (a Seq), whose rows are those of an RDD, a Java object."""
+        """A leaf with the given attributes (a Seq) over the rows of an RDD, a Java object."""
         return self._scan(output, rdd, self._jvm.org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning(0))
 
     def scan_of_one(self, output: Any, rdd: Any) -> PhysicalPlan:

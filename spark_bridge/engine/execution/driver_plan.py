@@ -91,7 +91,7 @@ class DriverPlan:
 
     Args:
         plan: a physical plan, not prepared.
-        leaves: of the analysed plan; the columns of each are those of a leaf of the physical plan.
+        leaves: of the analysed plan; each has the columns of a leaf of the physical plan.
         before: the leaves of the physical plan that are replaced, one for each of `leaves`.
         struct: StructType of the result, a Java object; its names are free.
     """
@@ -115,7 +115,7 @@ class DriverPlan:
 
     @property
     def needs_job(self) -> bool:
-        """Whether the plan has a shuffle or a process of Python, so that the driver's thread cannot run it."""
+        """True if the plan has a shuffle or a process of Python, so that the driver's thread cannot run it."""
         return self._made is None
 
     def stream(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:

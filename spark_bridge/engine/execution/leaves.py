@@ -20,7 +20,7 @@ FEW_BYTES = 4 << 20
 """Rows up to this size need no job, see `spark_bridge.engine.execution.driver_plan`."""
 
 _FEW_ROWS = 200_000
-"""A row takes some 80 bytes of the JVM beside its values: 4 MiB of booleans would take 2.7 GiB there."""
+"""A row takes some 80 bytes of the JVM in addition to its values: 4 MiB of booleans would take 2.7 GiB there."""
 
 
 class LeafRows:
@@ -124,7 +124,7 @@ Leaves = Mapping[str, LeafRows | None]
 
 
 def is_few(rows: Iterable[LeafRows]) -> bool:
-    """Whether this process holds the rows of all of these leaves, and they are few together."""
+    """True if this process holds the rows of all of these leaves, and they are few together."""
     few = [each.few for each in rows]
     return sum(FEW_BYTES + 1 if each is None else each.nbytes for each in few) <= FEW_BYTES
 

@@ -66,7 +66,7 @@ class PlannedOnce:
 
     @cached_property
     def _streams(self) -> bool:
-        """Whether no operator holds rows, so that any number of rows of the only leaf can pass through the driver."""
+        """True if no operator holds rows, so that any number of rows of the only leaf can pass through the driver."""
         kinds = {simple_name(each) for each in parts_of(self._catalyst.trees, self._plan)}
         return self._over is None and len(self._leaves) == 1 and kinds <= _STREAMED
 

@@ -137,7 +137,7 @@ def stop_session() -> None:
 
 
 def is_alive(spark: SparkSession, timeout_s: float = 20.0) -> bool:
-    """Whether a session can compute.  A loss that only a new session repairs shows at once, or within 10 s.
+    """True if a session can compute.  A loss that only a new session repairs shows at once, or within 10 s.
 
     Args:
         timeout_s: seconds to wait for an executor; RayDP starts one again that died.

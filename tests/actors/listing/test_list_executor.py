@@ -194,7 +194,7 @@ def test_a_mark_is_complete_at_the_end_of_a_listing_that_began_after_it() -> Non
 
 
 def reads(instructions: list[ListInstruction]) -> list[bool]:
-    """Whether each page that is asked for is the first of a listing."""
+    """True if each requested page is the first of a listing."""
     return [each.first for each in of(ReadPage, instructions)]
 
 

@@ -156,7 +156,7 @@ def test_changes_of_files_plan_no_query_from_the_third_epoch_on(
 
 
 _STILL_PLANNED = {"limit of groups", "join with a view", "correlated subquery", "lateral", "over: join"}
-"""Many rows that leave and come by their hashes are separated by queries of their own, in each epoch."""
+"""Separate queries divide many changes into deletes and inserts, in each epoch."""
 
 
 @pytest.mark.more

@@ -158,7 +158,7 @@ def test_ctrl_c_in_a_read_is_an_interrupt_and_no_error_of_the_store(tmp_path: Pa
     store = LanceStateStore.create(Location(str(tmp_path)), CLOCK)
 
     def read_until_interrupted(after_s: float) -> None:
-        # Python ignores an interrupt within a callback of the garbage collector: then another one follows.
+        # Python ignores an interrupt within a callback of the garbage collector: then a second interrupt follows.
         signal.setitimer(signal.ITIMER_REAL, after_s, 5)
         while True:
             store.reopen()

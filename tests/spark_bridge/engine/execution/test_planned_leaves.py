@@ -87,7 +87,7 @@ def bag(table: pa.Table) -> list[str]:
 
 
 def executions(spark: SparkSession) -> int:
-    """The number of executions of queries so far, each with its own planning."""
+    """The number of executed queries, each with its own planning."""
     return int(spark.range(1)._jdf.queryExecution().id())
 
 
